@@ -1,0 +1,38 @@
+"""cobpm: are two samples different, by how much, how sure are we, and where?
+
+Everything public is listed here and loaded on first use, so that importing the package stays cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "compare": "cobpm.api",
+    "fit": "cobpm.api",
+    "load": "cobpm.posterior",
+    "Posterior": "cobpm.posterior",
+    "InputError": "cobpm.samples",
+}
+
+__all__ = ["InputError", "Posterior", "__version__", "compare", "fit", "load"]
+
+if TYPE_CHECKING:
+    from cobpm.api import compare, fit
+    from cobpm.posterior import Posterior, load
+    from cobpm.samples import InputError
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module the first time it is asked for."""
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'cobpm' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

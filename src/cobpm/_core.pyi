@@ -1,0 +1,136 @@
+"""The compiled core. Threads never change a result."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+BITS: int
+
+_Progress = Callable[[float], None] | None
+_Floats = NDArray[np.float64]
+_Ids = NDArray[np.int64]
+_Codes = NDArray[np.uint64]
+_Sets = NDArray[np.uint16]
+# Splits in preorder, nodes per partition, counts per leaf, leaves per partition.
+_Packed = tuple[NDArray[np.int16], _Ids, NDArray[np.uint32], _Ids]
+
+class Exact:
+    """Regions, and the exact recursion over them."""
+
+    def __init__(
+        self,
+        codes: _Codes,
+        sets: _Sets,
+        sets_count: int,
+        base_depth: int,
+        log_gamma: _Floats,
+        threads: int,
+        progress: _Progress = None,
+    ) -> None: ...
+    def up(self, log_tilt: float, threads: int, progress: _Progress = None) -> tuple[int, _Floats]:
+        """Run the recursion; the fewest splits, and log(f[k] τ^k) of the whole space from there on."""
+    def draw(
+        self,
+        cumulative: _Floats,
+        first: int,
+        draws: int,
+        seed: int,
+        threads: int,
+        progress: _Progress = None,
+    ) -> tuple[_Packed, _Ids, _Ids]:
+        """Draw partitions; also the splits made at each depth, and leaves whose halves are unknown."""
+    def expect(
+        self,
+        region_values: _Floats,
+        empty_values: _Floats,
+        single_values: _Floats,
+        threads: int,
+        progress: _Progress = None,
+    ) -> _Floats:
+        """E[sum of a function over leaves | number of splits], a column per function."""
+    def expand(self, ids: _Ids, threads: int, progress: _Progress = None) -> None:
+        """Make the halves of regions known."""
+    def plant(
+        self, splits: NDArray[np.int16], starts: _Ids, threads: int, progress: _Progress = None
+    ) -> None:
+        """Make all regions of some partitions known."""
+    def split_log_odds(self, ids: _Ids) -> _Floats:
+        """Log-odds that a region is split rather than a leaf, given that it is reached."""
+    def frontier(self) -> _Ids:
+        """Regions with two points or more whose halves are unknown."""
+    def counts(self) -> NDArray[np.uint32]:
+        """Points of each set in each region."""
+    @property
+    def size(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+class Walk:
+    """A chain to look at move by move."""
+
+    def __init__(
+        self,
+        codes: _Codes,
+        sets: _Sets,
+        sets_count: int,
+        log_gamma: _Floats,
+        log_price: _Floats,
+        kernel: str,
+    ) -> None: ...
+    def split(self, slot: int, column: int) -> None: ...
+    def moves(self) -> list[tuple[list[int], float]]:
+        """Every partition that the next step may lead to, in preorder, with its probability."""
+
+def run_chains(
+    codes: _Codes,
+    sets: _Sets,
+    sets_count: int,
+    log_gamma: _Floats,
+    log_price: _Floats,
+    kernel: str,
+    chains: int,
+    burn_in: int,
+    draws: int,
+    thin: int,
+    seed: int,
+    threads: int,
+    progress: _Progress = None,
+) -> tuple[_Packed, _Floats]:
+    """Run chains from a single leaf; also the share of moves each accepted."""
+
+def move_on(
+    codes: _Codes,
+    sets: _Sets,
+    sets_count: int,
+    log_gamma: _Floats,
+    log_price: _Floats,
+    splits: NDArray[np.int16],
+    node_start: _Ids,
+    steps: int,
+    seed: int,
+    threads: int,
+    progress: _Progress = None,
+) -> _Packed:
+    """Take every partition some steps along a cherry chain of its own."""
+
+def describe(
+    splits: NDArray[np.int16], node_start: _Ids, leaf_start: _Ids, d: int, threads: int
+) -> tuple[NDArray[np.uint16], _Floats]:
+    """Depth of every leaf, and the log of the number of orders of every partition's splits."""
+
+def locate(
+    splits: NDArray[np.int16], node_start: _Ids, leaf_start: _Ids, codes: _Codes, threads: int
+) -> _Ids:
+    """Leaf that holds each point, in every partition."""
+
+def box_masses(
+    splits: NDArray[np.int16],
+    node_start: _Ids,
+    leaf_start: _Ids,
+    masses: _Floats,
+    levels: NDArray[np.uint8],
+    indices: _Codes,
+    threads: int,
+) -> _Floats:
+    """Mass of each set on each box, in every partition."""

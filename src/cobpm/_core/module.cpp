@@ -1,0 +1,335 @@
+// Python's view of the core: arrays in, arrays out, the GIL released while it works.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+
+#include "chains.hpp"
+#include "monitor.hpp"
+#include "recursion.hpp"
+#include "regions.hpp"
+#include "trees.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace cobpm;
+
+namespace {
+
+template <class T, class... Shape>
+using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu, Shape...>;
+using Vector = nb::ndim<1>;
+using Matrix = nb::ndim<2>;
+template <class T>
+using Out = nb::ndarray<nb::numpy, T>;
+using Progress = std::optional<nb::callable>;
+
+template <class T>
+Out<T> give(std::vector<T>&& data, std::initializer_list<std::size_t> shape) {
+  auto* kept = new std::vector<T>(std::move(data));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Out<T>(kept->data(), shape, owner);
+}
+
+template <class T>
+Out<T> give(std::vector<T>&& data) {
+  const std::size_t size = data.size();
+  return give(std::move(data), {size});
+}
+
+// Called from the core with the GIL released: lets Python's signal handlers run and reports progress.
+Monitor::Poll poll_with(const Progress& progress) {
+  return [&progress](double fraction) {
+    nb::gil_scoped_acquire hold;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (progress) (*progress)(fraction);
+  };
+}
+
+struct Cells {
+  In<std::uint64_t, Matrix> codes;
+  In<std::uint16_t, Vector> sets;
+  int sets_count;
+  Points points() const {
+    if (codes.shape(1) != sets.shape(0)) throw std::invalid_argument("codes and sets differ in length");
+    for (std::size_t i = 0; i < sets.shape(0); ++i) {
+      if (sets.data()[i] >= sets_count) throw std::invalid_argument("a point belongs to a set that does not exist");
+    }
+    return {codes.data(), sets.data(), codes.shape(1), static_cast<int>(codes.shape(0)), sets_count};
+  }
+};
+
+nb::tuple pack(Partitions&& partitions, int sets) {
+  const std::size_t leaves = partitions.counts.size() / sets;
+  return nb::make_tuple(give(std::move(partitions.splits)), give(std::move(partitions.nodes)),
+                        give(std::move(partitions.counts), {leaves, static_cast<std::size_t>(sets)}), give(std::move(partitions.leaves)));
+}
+
+std::vector<double> doubles(const In<double, Vector>& array) { return {array.data(), array.data() + array.shape(0)}; }
+
+Kernel kernel_named(const std::string& name) {
+  if (name == "guided") return Kernel::guided;
+  if (name == "uniform") return Kernel::uniform;
+  if (name == "cherry") return Kernel::cherry;
+  throw std::invalid_argument("no kernel is called " + name);
+}
+
+Forest forest_of(const In<std::int16_t, Vector>& splits, const In<std::int64_t, Vector>& node_start,
+                 const In<std::int64_t, Vector>& leaf_start, int d) {
+  return {splits.data(), node_start.data(), leaf_start.data(), static_cast<std::int64_t>(node_start.shape(0)) - 1, d};
+}
+
+// The regions and the recursion over them, kept together with the arrays they read.
+class Exact {
+ public:
+  Exact(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, int base_depth, In<double, Vector> log_gamma,
+        int threads, Progress progress)
+      : cells_{codes, sets, sets_count} {
+    const Points points = cells_.points();
+    Monitor monitor(poll_with(progress), 0.0);
+    nb::gil_scoped_release release;
+    regions_ = std::make_unique<Regions>(points, base_depth, threads, monitor);
+    recursion_ = std::make_unique<Recursion>(*regions_, std::vector<double>(log_gamma.data(), log_gamma.data() + log_gamma.shape(0)));
+  }
+
+  nb::tuple up(double log_tilt, int threads, Progress progress) {
+    Monitor monitor(poll_with(progress), static_cast<double>(regions_->size()));
+    std::vector<double> log_values;
+    Series root;
+    {
+      nb::gil_scoped_release release;
+      recursion_->up(log_tilt, threads, monitor);
+      root = recursion_->root();
+      for (std::int32_t k = 0; k < root.size; ++k) log_values.push_back(root.scale + std::log(root.value[k]));
+    }
+    return nb::make_tuple(root.first, give(std::move(log_values)));
+  }
+
+  nb::tuple draw(In<double, Vector> cumulative, int first, std::int64_t draws, std::uint64_t seed, int threads, Progress progress) {
+    Monitor monitor(poll_with(progress), static_cast<double>(draws));
+    const std::vector<double> weights = doubles(cumulative);
+    Recursion::Draws found;
+    {
+      nb::gil_scoped_release release;
+      found = recursion_->draw(weights, first, draws, seed, threads, monitor);
+    }
+    return nb::make_tuple(pack(std::move(found.partitions), cells_.sets_count), give(std::move(found.splits_at_depth)),
+                          give(std::move(found.open_leaves)));
+  }
+
+  Out<double> expect(In<double, Matrix> region_values, In<double, Vector> empty_values, In<double, Matrix> single_values, int threads,
+                     Progress progress) {
+    const int functions = static_cast<int>(empty_values.shape(0));
+    if (static_cast<std::int64_t>(region_values.shape(0)) != regions_->size()) throw std::invalid_argument("a row per region is needed");
+    Monitor monitor(poll_with(progress), static_cast<double>(regions_->size()));
+    std::vector<double> result;
+    {
+      nb::gil_scoped_release release;
+      result = recursion_->expect(region_values.data(), empty_values.data(), single_values.data(), functions, threads, monitor);
+    }
+    const std::size_t rows = result.size() / functions;
+    return give(std::move(result), {rows, static_cast<std::size_t>(functions)});
+  }
+
+  void expand(In<std::int64_t, Vector> ids, int threads, Progress progress) {
+    Monitor monitor(poll_with(progress), 0.0);
+    const std::vector<std::int64_t> wanted(ids.data(), ids.data() + ids.shape(0));
+    for (const std::int64_t id : wanted) {
+      if (id < 0 || id >= regions_->size()) throw std::out_of_range("no such region");
+    }
+    nb::gil_scoped_release release;
+    regions_->expand(wanted, threads, monitor);
+  }
+
+  void plant(In<std::int16_t, Vector> splits, In<std::int64_t, Vector> starts, int threads, Progress progress) {
+    Monitor monitor(poll_with(progress), 0.0);
+    const std::vector<std::int64_t> at(starts.data(), starts.data() + starts.shape(0));
+    nb::gil_scoped_release release;
+    regions_->plant(splits.data(), at, threads, monitor);
+  }
+
+  Out<double> split_log_odds(In<std::int64_t, Vector> ids) {
+    return give(recursion_->split_log_odds({ids.data(), ids.data() + ids.shape(0)}));
+  }
+
+  Out<std::int64_t> frontier() { return give(regions_->frontier()); }
+
+  Out<std::uint32_t> counts() {
+    const std::size_t size = regions_->size(), sets = cells_.sets_count;
+    return give(std::vector<std::uint32_t>(regions_->counts(0), regions_->counts(0) + size * sets), {size, sets});
+  }
+
+  std::int64_t size() const { return regions_->size(); }
+  std::size_t bytes() const { return regions_->bytes(); }
+
+ private:
+  Cells cells_;
+  std::unique_ptr<Regions> regions_;
+  std::unique_ptr<Recursion> recursion_;
+};
+
+// A chain to look at move by move.
+class Walk {
+ public:
+  Walk(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, In<double, Vector> log_gamma,
+       In<double, Vector> log_price, const std::string& kernel)
+      : cells_{codes, sets, sets_count}, quiet_(nullptr, 0.0), regions_(cells_.points(), 0, 1, quiet_),
+        chain_(regions_, doubles(log_gamma), doubles(log_price), kernel_named(kernel), Random(0, 0)) {}
+  void split(std::size_t slot, int column) {
+    if (slot >= static_cast<std::size_t>(chain_.leaves()) || column < 0 || column >= regions_.points().d) {
+      throw std::out_of_range("no such leaf or column");
+    }
+    chain_.split(slot, column);
+  }
+  std::vector<std::tuple<std::vector<std::int16_t>, double>> moves() {
+    std::vector<std::tuple<std::vector<std::int16_t>, double>> result;
+    for (auto& move : chain_.moves()) result.emplace_back(std::move(move.splits), move.probability);
+    return result;
+  }
+
+ private:
+  Cells cells_;
+  Monitor quiet_;
+  Regions regions_;
+  Chain chain_;
+};
+
+nb::tuple run_chains(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, In<double, Vector> log_gamma,
+                     In<double, Vector> log_price, const std::string& kernel, std::int64_t chains, std::int64_t burn_in,
+                     std::int64_t draws, std::int64_t thin, std::uint64_t seed, int threads, Progress progress) {
+  const Points points = Cells{codes, sets, sets_count}.points();
+  const Kernel which = kernel_named(kernel);
+  const std::vector<double> gamma = doubles(log_gamma), price = doubles(log_price);
+  Monitor monitor(poll_with(progress), static_cast<double>(chains) * (burn_in + draws * thin));
+  std::vector<Partitions> parts(chains);
+  std::vector<double> accepted(chains);
+  Partitions all;
+  {
+    nb::gil_scoped_release release;
+    monitor.parallel(chains, threads, [&](std::size_t i) {
+      Regions regions(points, 0, 1, monitor);  // each chain counts for itself: no locks, no order to depend on
+      Chain chain(regions, gamma, price, which, Random(seed, i));
+      parts[i] = run_chain(chain, {burn_in, draws, thin}, monitor);
+      accepted[i] = static_cast<double>(chain.accepted()) / static_cast<double>(burn_in + draws * thin);
+    });
+    for (Partitions& part : parts) {
+      all.append(part);
+      part = Partitions{};
+    }
+  }
+  return nb::make_tuple(pack(std::move(all), sets_count), give(std::move(accepted)));
+}
+
+// Takes every partition `steps` steps further along a cherry chain of its own.
+nb::tuple move_on(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, In<double, Vector> log_gamma,
+                  In<double, Vector> log_price, In<std::int16_t, Vector> splits, In<std::int64_t, Vector> node_start,
+                  std::int64_t steps, std::uint64_t seed, int threads, Progress progress) {
+  const Points points = Cells{codes, sets, sets_count}.points();
+  const std::vector<double> gamma = doubles(log_gamma), price = doubles(log_price);
+  const std::size_t trees = node_start.shape(0) - 1;
+  Monitor monitor(poll_with(progress), static_cast<double>(trees));
+  Partitions all;
+  {
+    nb::gil_scoped_release release;
+    // Partitions are dealt to a few workers that each keep what they have counted; what a chain does depends on its own stream alone.
+    const std::size_t workers = std::max<std::size_t>(1, std::min<std::size_t>(threads, trees));
+    std::vector<Partitions> parts(trees);
+    monitor.parallel(workers, threads, [&](std::size_t worker) {
+      Regions regions(points, 0, 1, monitor);
+      Chain chain(regions, gamma, price, Kernel::cherry, Random(seed, 0));
+      for (std::size_t i = worker; i < trees; i += workers) {
+        chain.reset(Random(seed, i));
+        chain.start_from(splits.data() + node_start.data()[i], monitor);
+        for (std::int64_t step = 0; step < steps; ++step) {
+          chain.step();
+          if (step % 1024 == 0) monitor.check();
+        }
+        chain.write(parts[i]);
+        monitor.check(1.0);
+      }
+    });
+    for (Partitions& part : parts) {
+      all.append(part);
+      part = Partitions{};
+    }
+  }
+  return pack(std::move(all), sets_count);
+}
+
+nb::tuple describe_trees(In<std::int16_t, Vector> splits, In<std::int64_t, Vector> node_start, In<std::int64_t, Vector> leaf_start, int d,
+                         int threads) {
+  const Forest forest = forest_of(splits, node_start, leaf_start, d);
+  std::vector<std::uint16_t> depth(leaf_start.data()[forest.trees]);
+  std::vector<double> log_orders(forest.trees);
+  {
+    Monitor monitor(poll_with(std::nullopt), 0.0);
+    nb::gil_scoped_release release;
+    describe(forest, depth.data(), log_orders.data(), threads, monitor);
+  }
+  return nb::make_tuple(give(std::move(depth)), give(std::move(log_orders)));
+}
+
+Out<std::int64_t> locate_points(In<std::int16_t, Vector> splits, In<std::int64_t, Vector> node_start, In<std::int64_t, Vector> leaf_start,
+                                In<std::uint64_t, Matrix> codes, int threads) {
+  const Forest forest = forest_of(splits, node_start, leaf_start, static_cast<int>(codes.shape(0)));
+  const std::size_t n = codes.shape(1);
+  std::vector<std::int64_t> leaf(static_cast<std::size_t>(forest.trees) * n);
+  {
+    Monitor monitor(poll_with(std::nullopt), 0.0);
+    nb::gil_scoped_release release;
+    locate(forest, codes.data(), static_cast<std::int64_t>(n), leaf.data(), threads, monitor);
+  }
+  return give(std::move(leaf), {static_cast<std::size_t>(forest.trees), n});
+}
+
+Out<double> masses_in_boxes(In<std::int16_t, Vector> splits, In<std::int64_t, Vector> node_start, In<std::int64_t, Vector> leaf_start,
+                            In<double, Matrix> masses, In<std::uint8_t, Matrix> levels, In<std::uint64_t, Matrix> indices, int threads) {
+  const Forest forest = forest_of(splits, node_start, leaf_start, static_cast<int>(levels.shape(1)));
+  const std::size_t boxes = levels.shape(0), sets = masses.shape(1);
+  std::vector<double> result(static_cast<std::size_t>(forest.trees) * boxes * sets);
+  {
+    Monitor monitor(poll_with(std::nullopt), 0.0);
+    nb::gil_scoped_release release;
+    box_masses(forest, masses.data(), static_cast<int>(sets), levels.data(), indices.data(), static_cast<std::int64_t>(boxes),
+               result.data(), threads, monitor);
+  }
+  return give(std::move(result), {static_cast<std::size_t>(forest.trees), boxes, sets});
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  m.attr("BITS") = kBits;
+  nb::class_<Exact>(m, "Exact")
+      .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, int, In<double, Vector>, int, Progress>(), "codes"_a,
+           "sets"_a, "sets_count"_a, "base_depth"_a, "log_gamma"_a, "threads"_a, "progress"_a = nb::none())
+      .def("up", &Exact::up, "log_tilt"_a, "threads"_a, "progress"_a = nb::none())
+      .def("draw", &Exact::draw, "cumulative"_a, "first"_a, "draws"_a, "seed"_a, "threads"_a, "progress"_a = nb::none())
+      .def("expect", &Exact::expect, "region_values"_a, "empty_values"_a, "single_values"_a, "threads"_a, "progress"_a = nb::none())
+      .def("expand", &Exact::expand, "ids"_a, "threads"_a, "progress"_a = nb::none())
+      .def("plant", &Exact::plant, "splits"_a, "starts"_a, "threads"_a, "progress"_a = nb::none())
+      .def("split_log_odds", &Exact::split_log_odds, "ids"_a)
+      .def("frontier", &Exact::frontier)
+      .def("counts", &Exact::counts)
+      .def_prop_ro("size", &Exact::size)
+      .def_prop_ro("bytes", &Exact::bytes);
+  nb::class_<Walk>(m, "Walk")
+      .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, In<double, Vector>, In<double, Vector>,
+                    const std::string&>(),
+           "codes"_a, "sets"_a, "sets_count"_a, "log_gamma"_a, "log_price"_a, "kernel"_a)
+      .def("split", &Walk::split, "slot"_a, "column"_a)
+      .def("moves", &Walk::moves);
+  m.def("run_chains", &run_chains, "codes"_a, "sets"_a, "sets_count"_a, "log_gamma"_a, "log_price"_a, "kernel"_a, "chains"_a, "burn_in"_a,
+        "draws"_a, "thin"_a, "seed"_a, "threads"_a, "progress"_a = nb::none());
+  m.def("move_on", &move_on, "codes"_a, "sets"_a, "sets_count"_a, "log_gamma"_a, "log_price"_a, "splits"_a, "node_start"_a, "steps"_a,
+        "seed"_a, "threads"_a, "progress"_a = nb::none());
+  m.def("describe", &describe_trees, "splits"_a, "node_start"_a, "leaf_start"_a, "d"_a, "threads"_a);
+  m.def("locate", &locate_points, "splits"_a, "node_start"_a, "leaf_start"_a, "codes"_a, "threads"_a);
+  m.def("box_masses", &masses_in_boxes, "splits"_a, "node_start"_a, "leaf_start"_a, "masses"_a, "levels"_a, "indices"_a, "threads"_a);
+}

@@ -1,0 +1,461 @@
+#include "recursion.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <stdexcept>
+
+#include "random.hpp"
+
+namespace cobpm {
+namespace {
+
+constexpr double kLog2 = 0.69314718055994530942;
+constexpr double kNegligible = -60.0;  // log of what is not worth adding: below kTrim even after a division by k
+
+}  // namespace
+
+// Memory for the coefficients of all regions, handed out in slabs so that threads seldom meet.
+class Recursion::Pool {
+ public:
+  class Slab {
+   public:
+    explicit Slab(Pool& pool) : pool_(pool) {}
+    double* take(std::size_t size) {
+      if (size > left_) {
+        left_ = std::max<std::size_t>(size, 1 << 14);
+        at_ = pool_.allocate(left_);
+      }
+      double* taken = at_;
+      at_ += size;
+      left_ -= size;
+      return taken;
+    }
+
+   private:
+    Pool& pool_;
+    double* at_ = nullptr;
+    std::size_t left_ = 0;
+  };
+
+ private:
+  double* allocate(std::size_t size) {
+    const std::lock_guard<std::mutex> guard(lock_);
+    slabs_.push_back(std::make_unique_for_overwrite<double[]>(size));
+    return slabs_.back().get();
+  }
+  std::mutex lock_;
+  std::vector<std::unique_ptr<double[]>> slabs_;
+};
+
+void Partitions::append(const Partitions& other) {
+  splits.insert(splits.end(), other.splits.begin(), other.splits.end());
+  counts.insert(counts.end(), other.counts.begin(), other.counts.end());
+  nodes.insert(nodes.end(), other.nodes.begin(), other.nodes.end());
+  leaves.insert(leaves.end(), other.leaves.begin(), other.leaves.end());
+}
+
+Recursion::Recursion(Regions& regions, std::vector<double> log_gamma)
+    : regions_(regions), log_gamma_(std::move(log_gamma)), log_empty_(regions.points().sets_count * log_gamma_[0]) {}
+
+// log w(r) = Σ_s lnΓ(δ+n_s) + depth·ln2·Σ_s n_s
+double Recursion::log_weight(std::int64_t id, int depth) const {
+  const std::uint32_t* counts = regions_.counts(id);
+  double result = depth * kLog2 * regions_.total(id);
+  for (int set = 0; set < regions_.points().sets_count; ++set) result += log_gamma_[counts[set]];
+  return result;
+}
+
+// Regions without points: f[k] ∝ ρ^k; with one point: (k+1)·ρ^k, where ρ = d·τ·(weight of an empty region).
+Series Recursion::series(const Ref& ref, int depth) const {
+  if (ref.id >= 0) return series_[ref.id];
+  if (ref.id == Ref::kEmpty) return {log_empty_, empty_values_.data(), 0, static_cast<std::int32_t>(empty_values_.size())};
+  const double scale = log_empty_ - log_gamma_[0] + log_gamma_[1] + depth * kLog2;
+  return {scale, single_values_.data(), 0, static_cast<std::int32_t>(single_values_.size())};
+}
+
+// Visits every region with two points or more after its children: visit(id, depth, slab).
+template <class Visit>
+void Recursion::for_regions_upward(Pool& pool, int threads, Monitor& monitor, Visit visit) const {
+  const std::int64_t chunk = 2048;
+  auto grown = regions_.grown_by_depth();
+  for (int depth = static_cast<int>(grown.size()) - 1; depth > regions_.base_depth(); --depth) {
+    const auto& ids = grown[depth];
+    monitor.parallel((ids.size() + chunk - 1) / chunk, threads, [&](std::size_t task) {
+      Pool::Slab slab(pool);
+      const std::size_t first = task * chunk, last = std::min(ids.size(), first + chunk);
+      for (std::size_t i = first; i < last; ++i) visit(ids[i], depth, slab);
+      monitor.check(static_cast<double>(last - first));
+    });
+  }
+  for (int depth = regions_.base_depth(); depth >= 0; --depth) {
+    const std::int64_t start = regions_.depth_start(depth), end = regions_.depth_start(depth + 1);
+    monitor.parallel((end - start + chunk - 1) / chunk, threads, [&](std::size_t task) {
+      Pool::Slab slab(pool);
+      const std::int64_t first = start + task * chunk, last = std::min(end, first + chunk);
+      for (std::int64_t id = first; id < last; ++id) {
+        if (regions_.total(id) > 1) visit(id, depth, slab);
+      }
+      monitor.check(static_cast<double>(last - first));
+    });
+  }
+}
+
+void Recursion::up(double log_tilt, int threads, Monitor& monitor) {
+  const int d = regions_.points().d;
+  log_tilt_ = log_tilt;
+  const double rho = d == 0 ? 0.0 : std::exp(std::log(d) + log_empty_ + log_tilt);
+  if (!(rho < 1.0)) throw std::invalid_argument("the tilt makes the series of an empty region diverge");
+  empty_values_.assign(1, 1.0);
+  single_values_.assign(1, 1.0);
+  for (double power = rho; power > kTrim / (single_values_.size() + 1.0); power *= rho) {
+    empty_values_.push_back(power);
+    single_values_.push_back((single_values_.size() + 1) * power);
+  }
+  pool_ = std::make_shared<Pool>();
+  series_.assign(regions_.size(), Series{});
+  double* const unit = Pool::Slab(*pool_).take(1);
+  *unit = 1.0;
+  for_regions_upward(*pool_, threads, monitor, [&](std::int64_t id, int depth, Pool::Slab& slab) {
+    thread_local std::vector<double> sum;
+    const double whole = log_weight(id, depth);
+    if (!regions_.expanded(id)) {
+      series_[id] = {whole, unit, 0, 1};
+      return;
+    }
+    struct Product {
+      Series lower, upper;
+      double scale;
+    };
+    thread_local std::vector<Product> products;
+    products.clear();
+    double top = whole;
+    std::int32_t last = 0;
+    for (int column = 0; column < d; ++column) {
+      Ref lower, upper;
+      regions_.children(id, depth, column, lower, upper);
+      if (lower.id == Ref::kNone) continue;
+      Product product{series(lower, depth + 1), series(upper, depth + 1), 0.0};
+      product.scale = log_tilt_ + product.lower.scale + product.upper.scale;
+      if (product.scale < top + kNegligible) continue;
+      top = std::max(top, product.scale);
+      last = std::max(last, product.lower.first + product.lower.size + product.upper.first + product.upper.size - 1);
+      products.push_back(product);
+    }
+    sum.assign(last + 1, 0.0);
+    sum[0] = std::exp(whole - top);
+    for (const Product& product : products) {
+      if (product.scale < top + kNegligible) continue;
+      const double factor = std::exp(product.scale - top);
+      const Series &a = product.lower, &b = product.upper;
+      double* out = sum.data() + a.first + b.first + 1;
+      for (std::int32_t i = 0; i < a.size; ++i) {
+        const double left = factor * a.value[i];
+        for (std::int32_t j = 0; j < b.size; ++j) out[i + j] += left * b.value[j];
+      }
+    }
+    double largest = sum[0];
+    for (std::int32_t k = 1; k <= last; ++k) largest = std::max(largest, sum[k] /= k);
+    const double floor = kTrim * largest;
+    std::int32_t from = 0, to = last;
+    while (sum[from] < floor) ++from;
+    while (sum[to] < floor) --to;
+    double* value = slab.take(to - from + 1);
+    for (std::int32_t k = from; k <= to; ++k) value[k - from] = sum[k] / largest;
+    series_[id] = {top + std::log(largest), value, from, to - from + 1};
+  });
+}
+
+// One partition, drawn from the root down: with k splits left in a region, column and share of the lower half (j, i) come with
+// probability ∝ f_lower[i]·f_upper[k−1−i].
+class Recursion::Drawing {
+ public:
+  Drawing(const Recursion& recursion, Draws& out, std::uint64_t seed, std::uint64_t stream)
+      : recursion_(recursion), regions_(recursion.regions_), out_(out), random_(seed, stream) {}
+
+  Random& random() { return random_; }
+
+  void run(std::int32_t splits) {
+    auto& partitions = out_.partitions;
+    const std::size_t nodes = partitions.splits.size();
+    node_start_ = nodes;
+    leaves_ = 0;
+    stack_.clear();
+    stack_.push_back({regions_.root(), splits, 0});
+    while (!stack_.empty()) {
+      const Task task = stack_.back();
+      stack_.pop_back();
+      if (task.splits == 0) {
+        leaf(task);
+      } else if (task.ref.id >= 0) {
+        split_region(task);
+      } else {
+        split_sparse(task);
+      }
+    }
+    partitions.nodes.push_back(static_cast<std::int64_t>(partitions.splits.size() - nodes));
+    partitions.leaves.push_back(leaves_);
+  }
+
+ private:
+  struct Task {
+    Ref ref;
+    std::int32_t splits;
+    int depth;
+  };
+
+  void leaf(const Task& task) {
+    auto& partitions = out_.partitions;
+    const int s = regions_.points().sets_count;
+    partitions.splits.push_back(-1);
+    ++leaves_;
+    const std::size_t at = partitions.counts.size();
+    partitions.counts.resize(at + s, 0);
+    if (task.ref.id >= 0) {
+      std::copy_n(regions_.counts(task.ref.id), s, partitions.counts.begin() + at);
+      if (!regions_.expanded(task.ref.id)) out_.open_leaves.push_back(task.ref.id);
+    } else if (task.ref.id == Ref::kSingle) {
+      partitions.counts[at + task.ref.set] = 1;
+    }
+  }
+
+  void descend(const Task& task, int column, const Ref& lower, const Ref& upper, std::int32_t lower_splits) {
+    out_.partitions.splits.push_back(static_cast<std::int16_t>(column));
+    if (out_.splits_at_depth.size() <= static_cast<std::size_t>(task.depth)) out_.splits_at_depth.resize(task.depth + 1);
+    ++out_.splits_at_depth[task.depth];
+    stack_.push_back({upper, task.splits - 1 - lower_splits, task.depth + 1});
+    stack_.push_back({lower, lower_splits, task.depth + 1});
+  }
+
+  void split_region(const Task& task) {
+    const int d = regions_.points().d;
+    struct Option {
+      Series lower, upper;
+      double mass;
+    };
+    thread_local std::vector<Option> options;
+    options.resize(d);
+    // Masses relative to the region's own scale, which bounds them from above up to a factor k/τ.
+    const double base = recursion_.series_[task.ref.id].scale - recursion_.log_tilt_;
+    double total = 0.0;
+    for (int column = 0; column < d; ++column) {
+      Ref lower, upper;
+      regions_.children(task.ref.id, task.depth, column, lower, upper);
+      Option& option = options[column];
+      option.mass = 0.0;
+      if (lower.id == Ref::kNone) continue;
+      option.lower = recursion_.series(lower, task.depth + 1);
+      option.upper = recursion_.series(upper, task.depth + 1);
+      double sum = 0.0;
+      each_share(option.lower, option.upper, task.splits - 1, [&](std::int32_t, double product) {
+        sum += product;
+        return false;
+      });
+      if (sum > 0.0) option.mass = sum * std::exp(option.lower.scale + option.upper.scale - base);
+      total += option.mass;
+    }
+    double mark = random_.uniform() * total;
+    int column = 0, possible = -1;
+    for (; column < d; ++column) {
+      if (options[column].mass > 0.0) possible = column;
+      if ((mark -= options[column].mass) < 0.0) break;
+    }
+    if (column == d) column = possible;  // rounding at the very end of the range
+    if (column < 0) throw std::logic_error("a region was asked for more splits than it can hold");
+    double sum = 0.0;
+    const Option& chosen = options[column];
+    each_share(chosen.lower, chosen.upper, task.splits - 1, [&](std::int32_t, double product) {
+      sum += product;
+      return false;
+    });
+    mark = random_.uniform() * sum;
+    std::int32_t lower_splits = -1;
+    each_share(chosen.lower, chosen.upper, task.splits - 1, [&](std::int32_t i, double product) {
+      if (product > 0.0) lower_splits = i;
+      return (mark -= product) < 0.0;
+    });
+    Ref lower, upper;
+    regions_.children(task.ref.id, task.depth, column, lower, upper);
+    descend(task, column, lower, upper, lower_splits);
+  }
+
+  // Visits the ways to share `splits` between two halves, until told to stop.
+  template <class Visit>
+  static void each_share(const Series& lower, const Series& upper, std::int32_t splits, Visit visit) {
+    const std::int32_t from = std::max(lower.first, splits - (upper.first + upper.size - 1));
+    const std::int32_t to = std::min(lower.first + lower.size - 1, splits - upper.first);
+    for (std::int32_t i = from; i <= to; ++i) {
+      if (visit(i, lower.value[i - lower.first] * upper.value[splits - i - upper.first])) return;
+    }
+  }
+
+  // An empty region shares its splits out evenly: f[i]·f[k−1−i] is the same for all i. Beside a single point, the half that holds it gets i
+  // with probability ∝ i+1.
+  void split_sparse(Task task) {
+    const int column = static_cast<int>(random_.below(regions_.points().d));
+    const std::int32_t splits = task.splits - 1;
+    if (task.ref.id == Ref::kEmpty) {
+      descend(task, column, task.ref, task.ref, static_cast<std::int32_t>(random_.below(splits + 1)));
+      return;
+    }
+    // Half of the uniform pairs (i, j) with 0 ≤ j ≤ i ≤ splits have each i just i+1 times.
+    const double pairs = 0.5 * (splits + 1.0) * (splits + 2.0) * random_.uniform();
+    std::int32_t own = static_cast<std::int32_t>((std::sqrt(8.0 * pairs + 1.0) - 1.0) / 2.0);
+    own = std::clamp(own, 0, splits);
+    const auto [levels, indices] = box();
+    if (task.ref.point < 0) task.ref.point = find(levels, indices);
+    const bool upper = (regions_.points().code(column, task.ref.point) >> (kBits - 1 - std::min(levels[column], kBits - 1))) & 1;
+    const Ref empty{Ref::kEmpty};
+    descend(task, column, upper ? empty : task.ref, upper ? task.ref : empty, upper ? splits - own : own);
+  }
+
+  // The box of the node about to be written, read back from the nodes before it. Seldom needed.
+  std::pair<std::vector<int>, std::vector<std::uint64_t>> box() const {
+    const int d = regions_.points().d;
+    const auto& splits = out_.partitions.splits;
+    std::vector<int> levels(d, 0);
+    std::vector<std::uint64_t> indices(d, 0);
+    std::vector<std::pair<int, bool>> path;  // columns on the way down; whether the upper half is being written
+    for (std::size_t i = node_start_; i < splits.size(); ++i) {
+      if (splits[i] >= 0) {
+        path.emplace_back(splits[i], false);
+      } else {
+        while (path.back().second) path.pop_back();
+        path.back().second = true;
+      }
+    }
+    for (const auto& [column, upper] : path) {
+      ++levels[column];
+      indices[column] = (indices[column] << 1) | upper;
+    }
+    return {levels, indices};
+  }
+
+  // The only point in a box: the dense arrays count points without listing them.
+  std::int64_t find(const std::vector<int>& levels, const std::vector<std::uint64_t>& indices) const {
+    const Points& points = regions_.points();
+    for (std::size_t point = 0; point < points.n; ++point) {
+      bool inside = true;
+      for (int column = 0; column < points.d && inside; ++column) {
+        inside = levels[column] == 0 || points.code(column, point) >> (kBits - levels[column]) == indices[column];
+      }
+      if (inside) return static_cast<std::int64_t>(point);
+    }
+    throw std::logic_error("a region with one point holds none");
+  }
+
+  const Recursion& recursion_;
+  const Regions& regions_;
+  Draws& out_;
+  Random random_;
+  std::vector<Task> stack_;
+  std::size_t node_start_ = 0;
+  std::int64_t leaves_ = 0;
+};
+
+Recursion::Draws Recursion::draw(const std::vector<double>& cumulative, std::int32_t first, std::int64_t draws, std::uint64_t seed,
+                                 int threads, Monitor& monitor) const {
+  const std::int64_t block = 16;
+  std::vector<Draws> parts((draws + block - 1) / block);
+  monitor.parallel(parts.size(), threads, [&](std::size_t task) {
+    const std::int64_t from = task * block, to = std::min(draws, from + block);
+    for (std::int64_t i = from; i < to; ++i) {
+      Drawing drawing(*this, parts[task], seed, i);
+      const double mark = drawing.random().uniform() * cumulative.back();
+      const auto found = std::upper_bound(cumulative.begin(), cumulative.end() - 1, mark);
+      drawing.run(first + static_cast<std::int32_t>(found - cumulative.begin()));
+      monitor.check(1.0);
+    }
+  });
+  Draws all;
+  for (Draws& part : parts) {
+    all.partitions.append(part.partitions);
+    all.open_leaves.insert(all.open_leaves.end(), part.open_leaves.begin(), part.open_leaves.end());
+    if (all.splits_at_depth.size() < part.splits_at_depth.size()) all.splits_at_depth.resize(part.splits_at_depth.size());
+    for (std::size_t m = 0; m < part.splits_at_depth.size(); ++m) all.splits_at_depth[m] += part.splits_at_depth[m];
+    part = Draws{};
+  }
+  return all;
+}
+
+std::vector<double> Recursion::expect(const double* region_values, const double* empty_values, const double* single_values,
+                                      int functions, int threads, Monitor& monitor) const {
+  const int d = regions_.points().d;
+  // Dual parts, laid out as the series: [function·size + k − first], on the scale of the series.
+  std::vector<const double*> dual(regions_.size(), nullptr);
+  std::vector<double> dual_empty(functions * empty_values_.size());
+  std::vector<std::vector<double>> dual_single(regions_.points().sets_count);
+  for (std::size_t set = 0; set < dual_single.size(); ++set) dual_single[set].resize(functions * single_values_.size());
+  for (int g = 0; g < functions; ++g) {
+    const std::size_t size = empty_values_.size();
+    for (std::size_t k = 0; k < size; ++k) {
+      // k splits leave k+1 empty leaves, or k empty ones and the one with the point.
+      dual_empty[g * size + k] = empty_values_[k] * (k + 1.0) * empty_values[g];
+      for (std::size_t set = 0; set < dual_single.size(); ++set) {
+        dual_single[set][g * size + k] = single_values_[k] * (k * empty_values[g] + single_values[set * functions + g]);
+      }
+    }
+  }
+  auto dual_of = [&](const Ref& ref) -> const double* {
+    if (ref.id >= 0) return dual[ref.id];
+    return ref.id == Ref::kEmpty ? dual_empty.data() : dual_single[ref.set].data();
+  };
+  Pool pool;
+  for_regions_upward(pool, threads, monitor, [&](std::int64_t id, int depth, Pool::Slab& slab) {
+    const Series& mine = series_[id];
+    thread_local std::vector<double> sum;
+    const std::int32_t last = mine.first + mine.size - 1;
+    sum.assign(functions * (last + 1), 0.0);
+    const double whole = std::exp(log_weight(id, depth) - mine.scale);
+    for (int g = 0; g < functions; ++g) sum[g * (last + 1)] = whole * region_values[id * functions + g];
+    if (regions_.expanded(id)) {
+      for (int column = 0; column < d; ++column) {
+        Ref lower, upper;
+        regions_.children(id, depth, column, lower, upper);
+        if (lower.id == Ref::kNone) continue;
+        const Series a = series(lower, depth + 1), b = series(upper, depth + 1);
+        const double scale = log_tilt_ + a.scale + b.scale - mine.scale;
+        if (scale < kNegligible) continue;
+        const double factor = std::exp(scale);
+        const double *da = dual_of(lower), *db = dual_of(upper);
+        for (int g = 0; g < functions; ++g) {
+          double* out = sum.data() + g * (last + 1);
+          for (std::int32_t i = 0; i < a.size; ++i) {
+            const std::int32_t k0 = a.first + b.first + i + 1;
+            for (std::int32_t j = 0; j < b.size && k0 + j <= last; ++j) {
+              out[k0 + j] += factor / (k0 + j) * (da[g * a.size + i] * b.value[j] + a.value[i] * db[g * b.size + j]);
+            }
+          }
+        }
+      }
+    }
+    double* kept = slab.take(static_cast<std::size_t>(functions) * mine.size);
+    for (int g = 0; g < functions; ++g) {
+      std::copy_n(sum.begin() + g * (last + 1) + mine.first, mine.size, kept + g * mine.size);
+    }
+    dual[id] = kept;
+  });
+  const Series top = root();
+  const double* found = dual_of(regions_.root());
+  std::vector<double> result(static_cast<std::size_t>(top.size) * functions);
+  for (int g = 0; g < functions; ++g) {
+    for (std::int32_t k = 0; k < top.size; ++k) result[k * functions + g] = found[g * top.size + k] / top.value[k];
+  }
+  return result;
+}
+
+std::vector<double> Recursion::split_log_odds(const std::vector<std::int64_t>& ids) const {
+  std::vector<double> result;
+  result.reserve(ids.size());
+  for (const std::int64_t id : ids) {
+    const Series& mine = series_[id];
+    const double whole = std::exp(log_weight(id, regions_.depth(id)) - mine.scale);
+    double sum = 0.0;
+    for (std::int32_t k = 0; k < mine.size; ++k) sum += mine.value[k];
+    const double rest = sum - (mine.first == 0 ? mine.value[0] : 0.0);
+    result.push_back(std::log(rest) - std::log(whole));
+  }
+  return result;
+}
+
+}  // namespace cobpm

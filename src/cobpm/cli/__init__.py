@@ -1,0 +1,27 @@
+"""The command line: `cobpm demo`, `cobpm --version`."""
+
+from __future__ import annotations
+
+import click
+
+import cobpm
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(cobpm.__version__, prog_name="cobpm")
+def main() -> None:
+    """Are two samples different, by how much, how sure are we, and where?"""
+
+
+@main.command()
+@click.option("--seed", default=1, show_default=True, help="Seed of the posterior draws.")
+def demo(seed: int) -> None:
+    """Compare two small samples made on the spot, whose divergences are known.
+
+    \b
+    Example:
+      cobpm demo
+    """
+    from cobpm.cli.demo import show
+
+    show(seed)

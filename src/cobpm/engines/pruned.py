@@ -1,0 +1,297 @@
+"""The recursion over the regions that matter, when all of them are too many.
+
+All regions down to a base depth are in it. Below, regions are added where draws from the current
+recursion end in a region that may be worth splitting, round by round, until the draws stop arriving
+on unknown ground. What is left out is measured there: splits per draw that the recursion did not
+know of.
+
+Growing where the draws go can miss partitions that look poor until they are grown. So one run starts
+twice, from all columns and from the few that tell most by themselves, lets cherry chains wander off
+from the draws, and plants what the chains and the other start have found into the recursion, which then
+sums over all of it. Whole runs are repeated with other seeds and other columns: where they do not
+agree, partitions that matter are still missing, and the user is told so. In the end every draw goes
+some way along a cherry chain of its own, which knows no limits of depth: that corrects what was left out
+near the leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cobpm import _core
+from cobpm.arrays import FloatArray, IntArray
+from cobpm.cells import Cells
+from cobpm.diagnostics import Convergence, convergence
+from cobpm.engines import exact
+from cobpm.engines.fit import Fit, Plan, Report
+from cobpm.engines.mcmc import most_leaves, plug_in_kl
+from cobpm.model import PaperModel
+from cobpm.partitions import Partitions
+
+BASE_REGIONS = 400_000  # for the regions down to the base depth: deeper helps little and costs much
+ROUND_DRAWS = 300
+MOST_ROUNDS = 60
+SUBSETS = (3, 5)  # how many columns a start from few columns uses
+WANDER_ROUNDS, WANDERERS, WANDER_STEPS = 3, 64, 20_000
+MOVES = 2000  # steps of each draw's own chain in the end
+RHAT_LIMIT = 1.05
+
+
+@dataclass
+class Growth:
+    """A recursion under way."""
+
+    recursion: _core.Exact
+    model: PaperModel
+    plan: Plan
+    root: exact.Root
+    left_out: float = 0.0
+
+    def draw(self, draws: int, seed: int) -> tuple[Partitions, IntArray]:
+        """Partitions, and the leaves in them whose halves the recursion does not know."""
+        packed, _, open_leaves = self.recursion.draw(
+            self.root.cumulative, self.root.first, draws, seed, self.plan.threads, None
+        )
+        return Partitions.from_core(packed, self.model.d), open_leaves
+
+    def grow(self, seed: int) -> None:
+        """Add regions where draws end, until they end in known ones or the budget is used up."""
+        for round_ in range(MOST_ROUNDS):
+            _, open_leaves = self.draw(ROUND_DRAWS, seed + round_)
+            ids, visits = np.unique(open_leaves, return_counts=True)
+            if len(ids) == 0:
+                self.left_out = 0.0
+                return
+            if self.recursion.size + 2 * self.model.d * len(ids) > self.plan.max_regions:
+                self.left_out = len(open_leaves) / ROUND_DRAWS  # as if each were split once
+                return
+            self.recursion.expand(ids, self.plan.threads, self.plan.follow("growing regions"))
+            self.solve()
+            # Had these regions not been added, this many splits per draw would be missing.
+            p_split = 1 / (1 + np.exp(-self.recursion.split_log_odds(ids)))
+            self.left_out = float(visits @ p_split) / ROUND_DRAWS
+            if self.left_out < exact.NEGLIGIBLE / 10:
+                return
+
+    def plant(self, partitions: Partitions) -> None:
+        """Let the recursion know all regions of some partitions."""
+        most = 2 * self.model.d * len(np.flatnonzero(partitions.splits >= 0))
+        if self.recursion.size + most / 20 > self.plan.max_regions:  # nearly all are known already
+            return
+        self.recursion.plant(
+            partitions.splits, np.ascontiguousarray(partitions.node_starts[:-1]), self.plan.threads
+        )
+        self.solve()
+
+    def solve(self) -> None:
+        """Sum again over all that is known."""
+        self.root = exact.solve(self.recursion, self.model, self.plan, self.root.mean_leaves)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run ends with."""
+
+    growth: Growth
+    partitions: Partitions  # after their own chains
+    drift: float  # of l on the way, in standard deviations of l
+
+
+def run(cells: Cells, model: PaperModel, plan: Plan, reason: str) -> Fit:
+    """Make several runs, compare them, and draw from the one that found the greatest evidence."""
+    depth = min(
+        exact.deepest_within(cells.d, min(BASE_REGIONS, plan.max_regions // 2)),
+        exact.first_depth(cells.d, cells.n),
+    )
+    gains = column_gains(cells, model, plan)
+    per_run = -(-plan.draws // plan.chains)
+    runs = [
+        one_run(cells, model, plan, depth, columns_to_start_from(gains, i, plan.seed), i, per_run)
+        for i in range(plan.chains)
+    ]
+    found = tuple(
+        convergence(name, np.stack([values(one.partitions, model) for one in runs]))
+        for name, values in followed(model)
+    )
+    evidence = np.array([one.growth.root.log_total for one in runs])
+    best = runs[int(evidence.argmax())]
+    agreed = all(not entry.rhat > RHAT_LIMIT for entry in found)
+    if agreed:  # then all runs draw from the same posterior
+        partitions = join([one.partitions for one in runs])
+    else:
+        extra, _ = best.growth.draw(plan.draws, plan.seed + 7)
+        partitions = move_on(extra, cells, model, plan, plan.seed + 8)
+    return Fit(
+        partitions,
+        Report(
+            "pruned",
+            reason,
+            kernel="cherry",
+            chains=plan.chains if agreed else 1,
+            depth=depth,
+            regions=best.growth.recursion.size,
+            left_out=best.growth.left_out,
+            convergence=found,
+            warnings=tuple(warnings_about(found, evidence, best, agreed)),
+        ),
+        leaf_probabilities=best.growth.root.leaf_probabilities(),
+        log_evidence=best.growth.root.log_total - model.log_prior_total,
+    )
+
+
+def one_run(
+    cells: Cells,
+    model: PaperModel,
+    plan: Plan,
+    depth: int,
+    columns: IntArray,
+    which: int,
+    draws: int,
+) -> Run:
+    """Two starts, wandering chains, and all they found in one recursion."""
+    seed = plan.seed + 1_000_003 * (which + 1)
+    growths = []
+    for start, seeded in enumerate((False, True)):
+        growth = begin(cells, model, plan, max(0, depth - which % 2))
+        if seeded:
+            for k in SUBSETS:
+                if k < cells.d and k <= len(columns):
+                    growth.plant(from_few_columns(cells, model, plan, columns[:k], seed + k))
+        growth.grow(seed + 1000 * start)
+        for round_ in range(WANDER_ROUNDS):
+            wanderers, _ = growth.draw(WANDERERS, seed + 2000 + round_)
+            growth.plant(move_on(wanderers, cells, model, plan, seed + 3000 + round_, WANDER_STEPS))
+            growth.grow(seed + 4000 + 100 * round_)
+        growths.append(growth)
+    other, best = sorted(growths, key=lambda growth: growth.root.log_total)
+    best.plant(other.draw(WANDERERS, seed + 5000)[0])
+    best.grow(seed + 6000)
+    drawn, _ = best.draw(draws, seed)
+    moved = move_on(drawn, cells, model, plan, seed + 7000)
+    drift = (moved.leaves.mean() - drawn.leaves.mean()) / max(drawn.leaves.std(), 1e-9)
+    return Run(best, moved, float(drift))
+
+
+def begin(cells: Cells, model: PaperModel, plan: Plan, depth: int) -> Growth:
+    """All regions down to the base depth."""
+    recursion = exact.start(cells, model, depth, plan)
+    return Growth(recursion, model, plan, exact.solve(recursion, model, plan))
+
+
+def column_gains(cells: Cells, model: PaperModel, plan: Plan) -> FloatArray:
+    """What splitting along one column alone gains over not splitting at all, in log evidence."""
+    gains = []
+    for column in range(cells.d):
+        alone = replace(model, d=1)
+        recursion = exact.start(restricted(cells, np.array([column])), alone, 10, plan)
+        root = exact.solve(recursion, alone, plan)
+        single_leaf = float(
+            model.log_size(np.array(1.0)) + model.log_leaf(cells.sizes, np.array(0))
+        )
+        gains.append(root.log_total - single_leaf)
+    return np.array(gains)
+
+
+def columns_to_start_from(gains: FloatArray, which: int, seed: int) -> IntArray:
+    """Columns in the order of their gain; every run but the first shuffles them, the better ones staying in front."""
+    useful = np.flatnonzero(gains > 1.0)
+    keys = gains[useful]
+    if which > 0 and len(useful):
+        noise = np.random.default_rng([seed, which]).gumbel(size=len(useful))
+        keys = np.log(keys) + 0.3 * noise
+    return useful[np.argsort(-keys, kind="stable")]
+
+
+def restricted(cells: Cells, columns: IntArray) -> Cells:
+    """The same points seen in some of the columns only."""
+    return replace(cells, codes=np.ascontiguousarray(cells.codes[columns]))
+
+
+def from_few_columns(
+    cells: Cells, model: PaperModel, plan: Plan, columns: IntArray, seed: int
+) -> Partitions:
+    """Exact draws of partitions that use only these columns."""
+    few = replace(model, d=len(columns))
+    depth = min(exact.deepest_within(few.d, BASE_REGIONS), exact.first_depth(few.d, cells.n) + 1)
+    growth = begin(restricted(cells, columns), few, plan, depth)
+    drawn, _ = growth.draw(WANDERERS, seed)
+    names = np.append(columns, -1).astype(np.int16)  # a leaf is −1 and stays so
+    return replace(drawn, splits=names[drawn.splits], d=cells.d)
+
+
+def move_on(
+    partitions: Partitions,
+    cells: Cells,
+    model: PaperModel,
+    plan: Plan,
+    seed: int,
+    steps: int = MOVES,
+) -> Partitions:
+    """Every partition some steps further along a cherry chain of its own."""
+    packed = _core.move_on(
+        cells.codes,
+        cells.sets,
+        len(cells.sizes),
+        model.log_gamma(),
+        model.log_price(most_leaves(cells)),
+        partitions.splits,
+        partitions.node_starts,
+        steps,
+        seed,
+        plan.threads,
+        plan.follow("moving draws along chains"),
+    )
+    return Partitions.from_core(packed, cells.d)
+
+
+def followed(model: PaperModel):  # type: ignore[no-untyped-def]
+    """What the runs are compared by."""
+    yield "number of leaves", lambda partitions, _: partitions.leaves.astype(float)
+    if len(model.sizes) > 1:
+        yield "plug-in KL divergence", plug_in_kl
+
+
+def join(parts: list[Partitions]) -> Partitions:
+    """The draws of all runs, one run after another."""
+
+    def starts(sizes: list[IntArray]) -> IntArray:
+        return np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+
+    return Partitions(
+        np.concatenate([part.splits for part in parts]),
+        starts([np.diff(part.node_starts) for part in parts]),
+        np.concatenate([part.counts for part in parts]),
+        starts([part.leaves for part in parts]),
+        parts[0].d,
+    )
+
+
+def warnings_about(
+    found: tuple[Convergence, ...], evidence: FloatArray, best: Run, agreed: bool
+) -> list[str]:
+    """Sentences for the user where the result should not be trusted."""
+    remedy = (
+        "Compare fewer columns, map them with bounds='ranks', or treat the estimate as that of one good "
+        "partition among many."
+    )
+    sentences = []
+    if not agreed:
+        worst = max(found, key=lambda entry: entry.rhat)
+        sentences.append(
+            f"Independent runs of the pruned engine do not agree: R-hat of the {worst.quantity} is "
+            f"{worst.rhat:.2f} (should be at most {RHAT_LIMIT}), and the log evidence they found "
+            f"differs by {np.ptp(evidence):.1f}. The draws are from the best of them. {remedy}"
+        )
+    if best.growth.left_out >= 5 * exact.NEGLIGIBLE:
+        sentences.append(
+            f"The pruned engine used up max_regions while about {best.growth.left_out:.2g} splits per "
+            f"draw were still missing. Raise max_regions. {remedy}"
+        )
+    if abs(best.drift) > 0.5:
+        sentences.append(
+            "The draws of the pruned engine drift when they are moved along a chain, by "
+            f"{best.drift:+.2f} standard deviations of the number of leaves. {remedy}"
+        )
+    return sentences

@@ -1,0 +1,135 @@
+"""The paper's model on one page: prior, leaf weights, and the posterior they give.
+
+S sample sets share one partition of the unit cube into l boxes. A decision sequence A_l of l−1 halvings makes the
+partition; given it, each set s has masses m_s ~ Dirichlet(δ, …, δ) and its points are spread evenly inside each box:
+
+    p(l, A_l, m_1 … m_S)  ∝  e^{−σ l} ∏_s ∏_i m_{si}^{δ−1}                               (prior)
+    p(data | …)           =  ∏_s ∏_i (m_{si} / |r_i|)^{n_{si}}                           (likelihood)
+
+Integrating the masses out leaves the weight of a decision sequence, with N_s the size of set s,
+
+    π(A_l, l | data)      ∝  e^{−σ l} · ∏_i w(r_i) / ∏_s Γ(N_s + δ l),
+    w(r)                  =  |r|^{−Σ_s n_s(r)} ∏_s Γ(δ + n_s(r)),
+
+which is the published formula taken literally. Given the partition, m_s ~ Dirichlet(δ + n_{s1}, …, δ + n_{sl}).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import digamma, gammaln, logsumexp
+
+from cobpm.arrays import FloatArray, IntArray
+
+LOG2 = float(np.log(2.0))
+
+
+@dataclass(frozen=True)
+class PaperModel:
+    """The posterior over partitions for `sizes` points per set in `d` columns."""
+
+    delta: float
+    sigma: float
+    d: int
+    sizes: tuple[int, ...]
+
+    def log_leaf(self, counts: IntArray, depth: IntArray) -> FloatArray:
+        """log w(r) for rows of counts (…, S) at the given depths: |r| = 2^−depth."""
+        total = counts.sum(axis=-1)
+        return np.asarray(gammaln(self.delta + counts).sum(axis=-1) + depth * LOG2 * total)
+
+    def log_size(self, leaves: FloatArray) -> FloatArray:
+        """What a sequence of l leaves weighs beside its leaves: e^{−σ l} / ∏_s Γ(N_s + δ l)."""
+        leaves = np.asarray(leaves, dtype=float)
+        normaliser = gammaln(leaves[..., None] * self.delta + self._sizes).sum(axis=-1)
+        return np.asarray(-self.sigma * leaves - normaliser)
+
+    def log_price(self, most_leaves: int) -> FloatArray:
+        """Log of the factor that a split from l leaves costs, for l = 0 … most_leaves − 1 (entry 0 is not used)."""
+        return np.diff(self.log_size(np.arange(most_leaves + 1.0)))
+
+    def log_gamma(self) -> FloatArray:
+        """lnΓ(δ + n) for every count n that can occur: the table the core reads leaf weights from."""
+        return np.asarray(gammaln(self.delta + np.arange(max(self.sizes, default=0) + 2.0)))
+
+    def log_leaf_probabilities(
+        self, splits: IntArray, log_f: FloatArray
+    ) -> tuple[FloatArray, float]:
+        """Log P(l | data) for l = splits + 1, and the log normaliser, from log f_Ω[k] of the exact recursion.
+
+        P(l | data) ∝ e^{−σ l} (l−1)! f_Ω[l−1] / ∏_s Γ(N_s + δ l).
+        """
+        leaves = splits + 1.0
+        log_p = self.log_size(leaves) + gammaln(leaves) + log_f
+        total = float(logsumexp(log_p))
+        return log_p - total, total
+
+    def log_tilt(self, leaves: float) -> float:
+        """Log of the price of one more leaf near l = `leaves`: the slope of log[e^{−σ l} (l−1)! / ∏_s Γ(N_s + δ l)].
+
+        Kept low enough for the series of an empty region, (d τ Γ(δ)^S)^k, to fall by 3% or more at each step.
+        """
+        slope = (
+            digamma(leaves)
+            - self.sigma
+            - self.delta * digamma(self._sizes + self.delta * leaves).sum()
+        )
+        if self.d == 0:
+            return float(slope)
+        return float(min(slope, np.log(0.97) - np.log(self.d) - self.log_empty))
+
+    @cached_property
+    def log_empty(self) -> float:
+        """Log weight of a region without points, Γ(δ)^S."""
+        return float(len(self.sizes) * gammaln(self.delta))
+
+    @cached_property
+    def log_prior_total(self) -> float:
+        """Log of the prior's normaliser, Σ_l e^{−σ l} (l−1)! d^{l−1} (Γ(δ)^l / Γ(δ l))^S."""
+        return float(logsumexp(self._log_prior_terms()))
+
+    def prior_leaf_probabilities(self) -> FloatArray:
+        """P(l) before any data, for l = 1, 2, … as far as it matters."""
+        terms = self._log_prior_terms()
+        return np.exp(terms - logsumexp(terms))
+
+    def _log_prior_terms(self) -> FloatArray:
+        if self.d == 0:
+            return np.zeros(1)
+        prior = PaperModel(self.delta, self.sigma, self.d, (0,) * len(self.sizes))
+        leaves = np.arange(1.0, 20_001.0)
+        while True:
+            terms = (
+                prior.log_size(leaves)
+                + gammaln(leaves)
+                + (leaves - 1) * np.log(self.d)
+                + leaves * self.log_empty
+            )
+            kept = np.flatnonzero(terms > terms.max() - 45.0)
+            if kept[-1] + 1 < leaves.size or leaves.size > 2_000_000:
+                return np.asarray(terms[: kept[-1] + 1])
+            leaves = np.arange(1.0, 8 * leaves.size)
+
+    @cached_property
+    def _sizes(self) -> FloatArray:
+        return np.asarray(self.sizes, dtype=float)
+
+
+def improper_because(delta: float, sigma: float, d: int, sets: int) -> str | None:
+    """Why these settings have no posterior, and which would do; None where they are fine.
+
+    An empty cell can be split for ever. The weights summed over all partitions of l leaves behave like
+    (l−1)! (d Γ(δ)^S e^{−σ})^l / Γ(δ l)^S as l grows, which has a finite sum for S δ > 1, for S δ = 1 if σ > ln(d S Γ(δ)^S),
+    and never for S δ < 1.
+    """
+    if d == 0 or sets * delta > 1.0 + 1e-12:
+        return None
+    if sets * delta < 1.0 - 1e-12:
+        return f"with {sets} sample set{'s' * (sets > 1)} delta must be at least {1 / sets:.4g}; delta={1 / sets:.4g} will do"
+    least = float(np.log(d * sets) + sets * gammaln(delta))
+    if sigma > least:
+        return None
+    return f"with delta={delta:.4g} sigma must be above {least:.4g}; the default, {d + 1}, will do"

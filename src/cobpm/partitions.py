@@ -1,0 +1,122 @@
+"""Drawn partitions, stored flat, and the questions one asks of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cobpm import _core
+from cobpm.arrays import FloatArray, IntArray
+from cobpm.model import PaperModel
+from cobpm.threads import thread_count
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """Many partitions of the unit cube, one after another, each a binary tree in preorder.
+
+    Attributes:
+        splits: The column each node is halved along, its lower half coming first; −1 for a leaf.
+        node_starts: Where the nodes of each partition begin; one entry more than partitions.
+        counts: Points of each set in each leaf, (all leaves, S), leaves in the order of `splits`.
+        leaf_starts: Where the leaves of each partition begin; one entry more than partitions.
+        d: Number of columns.
+    """
+
+    splits: IntArray
+    node_starts: IntArray
+    counts: IntArray
+    leaf_starts: IntArray
+    d: int
+
+    @classmethod
+    def from_core(cls, packed: tuple[Any, ...], d: int) -> Partitions:
+        """Take over what the core returns: splits, nodes per tree, counts, leaves per tree."""
+        splits, nodes, counts, leaves = packed
+        return cls(splits, _starts(nodes), counts, _starts(leaves), d)
+
+    def __len__(self) -> int:
+        return len(self.node_starts) - 1
+
+    @property
+    def starts(self) -> IntArray:
+        """First leaf of each partition."""
+        return self.leaf_starts[:-1]
+
+    @property
+    def leaves(self) -> IntArray:
+        """Number of leaves of each partition."""
+        return np.diff(self.leaf_starts)
+
+    @cached_property
+    def _described(self) -> tuple[IntArray, FloatArray]:
+        depth, log_orders = _core.describe(
+            self.splits, self.node_starts, self.leaf_starts, self.d, thread_count()
+        )
+        return depth, log_orders
+
+    @property
+    def depths(self) -> IntArray:
+        """Depth of every leaf: it has the volume 2^−depth."""
+        return self._described[0]
+
+    def log_weights(self, model: PaperModel) -> FloatArray:
+        """Log posterior weight of each partition's tree, summed over the orders of its splits."""
+        leaf = np.add.reduceat(model.log_leaf(self.counts, self.depths), self.starts)
+        return model.log_size(self.leaves) + self._described[1] + leaf
+
+    def one(self, which: int) -> Partitions:
+        """A single partition."""
+        nodes = slice(self.node_starts[which], self.node_starts[which + 1])
+        leaves = slice(self.leaf_starts[which], self.leaf_starts[which + 1])
+        splits, counts = self.splits[nodes], self.counts[leaves]
+        return Partitions(
+            splits, np.array([0, len(splits)]), counts, np.array([0, len(counts)]), self.d
+        )
+
+    def boxes(self) -> tuple[IntArray, IntArray]:
+        """Level and index of every leaf in every column: it spans [index, index + 1) / 2^level."""
+        levels = np.zeros((len(self.counts), self.d), dtype=np.uint8)
+        indices = np.zeros((len(self.counts), self.d), dtype=np.uint64)
+        leaf = 0
+        for tree in range(len(self)):
+            stack = [([0] * self.d, [0] * self.d)]
+            for column in self.splits[self.node_starts[tree] : self.node_starts[tree + 1]].tolist():
+                level, index = stack.pop()
+                if column < 0:
+                    levels[leaf], indices[leaf] = level, index
+                    leaf += 1
+                    continue
+                level[column] += 1
+                index[column] *= 2
+                upper = list(index)
+                upper[column] += 1
+                stack += [(list(level), upper), (level, index)]
+        return levels, indices
+
+    def locate(self, codes: IntArray) -> IntArray:
+        """Leaf that holds each point, (partitions, points); codes as in `Cells`."""
+        return np.asarray(
+            _core.locate(self.splits, self.node_starts, self.leaf_starts, codes, thread_count())
+        )
+
+    def box_masses(self, masses: FloatArray, levels: IntArray, indices: IntArray) -> FloatArray:
+        """What the piecewise constant densities put on given boxes, (partitions, boxes, S)."""
+        return np.asarray(
+            _core.box_masses(
+                self.splits,
+                self.node_starts,
+                self.leaf_starts,
+                masses,
+                levels,
+                indices,
+                thread_count(),
+            )
+        )
+
+
+def _starts(sizes: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])

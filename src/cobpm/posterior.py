@@ -1,0 +1,431 @@
+"""The answer: draws of partitions and masses, and everything that is read off them."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+import cobpm
+from cobpm import divergences
+from cobpm.arrays import FloatArray, IntArray
+from cobpm.divergences import Divergence
+from cobpm.domain import BITS, Domain
+from cobpm.engines.fit import Fit, Report
+from cobpm.engines.moments import Moments
+from cobpm.model import PaperModel
+from cobpm.partitions import Partitions
+from cobpm.samples import Samples, Seen, as_points, bad, check_choice, check_level
+from cobpm.threads import thread_count
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+READ_OUTS = ("mean", "median", "plug")
+
+
+class Interval(NamedTuple):
+    """A credible interval with equal tails."""
+
+    low: float
+    high: float
+
+
+class Band(NamedTuple):
+    """Estimates at several points, each with a credible interval."""
+
+    estimate: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What is known about the samples after seeing them.
+
+    Attributes:
+        names: Names of the sample sets.
+        columns: Names of all columns.
+        domain: The map of the columns onto the unit cube.
+        model: Prior and likelihood.
+        partitions: The draws of partitions.
+        masses: Mass of each set in each leaf of each partition, (all leaves, S).
+        report: The engine, why it was chosen, and how far to trust it.
+        leaf_probabilities: P(l | data) with the number of sub-regions l as the index, where the engine knows it.
+        log_evidence: Log marginal likelihood of the points in the unit cube, where the engine knows it.
+        notices: What happened to the data on the way.
+        provenance: Version, settings, sizes and fingerprint of the data.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    domain: Domain
+    model: PaperModel
+    partitions: Partitions
+    masses: FloatArray
+    report: Report
+    leaf_probabilities: FloatArray | None
+    log_evidence: float | None
+    notices: tuple[str, ...]
+    provenance: Mapping[str, Any]
+    _moments: Moments | None = field(default=None, repr=False)
+    _exact_means: dict[str, float] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_fit(
+        cls,
+        samples: Samples,
+        domain: Domain,
+        model: PaperModel,
+        fit: Fit,
+        seed: int,
+        provenance: Mapping[str, Any],
+    ) -> Posterior:
+        """Add masses to an engine's partitions, and tell the user what the engine has to say."""
+        from warnings import warn
+
+        from cobpm.diagnostics import ConvergenceWarning
+
+        for sentence in fit.report.warnings:
+            warn(sentence, ConvergenceWarning, stacklevel=4)
+        return cls(
+            names=samples.names,
+            columns=samples.columns,
+            domain=domain,
+            model=model,
+            partitions=fit.partitions,
+            masses=draw_masses(fit.partitions, model, seed),
+            report=fit.report,
+            leaf_probabilities=fit.leaf_probabilities,
+            log_evidence=fit.log_evidence,
+            notices=(*samples.notices, *domain.notices),
+            provenance=provenance,
+            _moments=fit.moments,
+        )
+
+    # --- how different -------------------------------------------------------------------------
+
+    def draws(
+        self,
+        divergence: str | Callable[[Any], Any],
+        first: str | None = None,
+        second: str | None = None,
+    ) -> FloatArray:
+        """Posterior draws of a divergence.
+
+        Args:
+            divergence: "kl", "reverse_kl", "jeffreys", "js", "tv", "hellinger", "squared_hellinger", "chi2", "renyi:2",
+                "tsallis:2", "alpha:0.5" (with any order), or a convex function φ for ∑ p φ(q/p).
+            first: Name of the set that p stands for. Only needed with more than two sets.
+            second: Name of the set that q stands for.
+        """
+        i, j = self._pair(first, second, "draws")
+        return self._draws(divergences.parse(divergence, "draws"), i, j)
+
+    def estimate(
+        self,
+        divergence: str | Callable[[Any], Any],
+        first: str | None = None,
+        second: str | None = None,
+        *,
+        read_out: str = "mean",
+    ) -> float:
+        """One number for a divergence.
+
+        Args:
+            divergence: See `draws`.
+            first: See `draws`.
+            second: See `draws`.
+            read_out: "mean", the posterior mean: exact where the engine is and the divergence allows it, and then the same
+                for every seed; else in closed form given each drawn partition where there is one, averaged over the draws.
+                "median" of the draws. "plug", the divergence of the mean masses of each partition, averaged.
+        """
+        chosen = divergences.parse(divergence, "estimate")
+        check_choice(read_out, READ_OUTS, parameter="read_out", owner="estimate")
+        i, j = self._pair(first, second, "estimate")
+        if read_out == "median":
+            return float(np.median(self._draws(chosen, i, j)))
+        if read_out == "plug":
+            return float(chosen.plug(*self._pseudo_counts(i, j), self.partitions.starts).mean())
+        if not chosen.mean_exists(self.model.delta):
+            raise bad(
+                "read_out",
+                "estimate",
+                "name a number that exists",
+                read_out,
+                f"{chosen.why_no_mean(self.model.delta)} Use read_out='median'.",
+            )
+        return self._mean(chosen, i, j)
+
+    def interval(
+        self,
+        divergence: str | Callable[[Any], Any],
+        level: float = 0.9,
+        first: str | None = None,
+        second: str | None = None,
+    ) -> Interval:
+        """Credible interval of a divergence, with equal tails."""
+        level = check_level(level, owner="interval")
+        i, j = self._pair(first, second, "interval")
+        return _interval(self._draws(divergences.parse(divergence, "interval"), i, j), level)
+
+    def summary(
+        self,
+        divergence: tuple[str | Callable[[Any], Any], ...] = divergences.SUMMARY,
+        *,
+        level: float = 0.9,
+        first: str | None = None,
+        second: str | None = None,
+    ) -> pd.DataFrame:
+        """A table with a row per divergence: mean, median, interval, and a note where there is one to make."""
+        import pandas as pd
+
+        level = check_level(level, owner="summary")
+        i, j = self._pair(first, second, "summary")
+        rows = []
+        for item in divergence:
+            chosen = divergences.parse(item, "summary")
+            drawn = self._draws(chosen, i, j)
+            exists = chosen.mean_exists(self.model.delta)
+            rows.append(
+                {
+                    "divergence": chosen.name,
+                    "mean": self._mean(chosen, i, j) if exists else np.nan,
+                    "median": float(np.median(drawn)),
+                    "low": _interval(drawn, level).low,
+                    "high": _interval(drawn, level).high,
+                    "note": "" if exists else "mean does not exist",
+                }
+            )
+        return pd.DataFrame(rows).set_index("divergence")
+
+    @property
+    def leaves(self) -> IntArray:
+        """Number of sub-regions of each drawn partition."""
+        return self.partitions.leaves
+
+    # --- where ---------------------------------------------------------------------------------
+
+    def regions(
+        self, *, level: float = 0.9, first: str | None = None, second: str | None = None
+    ) -> pd.DataFrame:
+        """The sub-regions of the most probable partition drawn, in the user's units.
+
+        Each row has the region (`where`, and the ends of its interval in every column), the points of each set in it, the
+        posterior mean of each set's mass, the log ratio of the two densities with its credible interval, and the probability
+        that the first set is the denser one. These are averaged over all partitions drawn, not only the one that is shown.
+        The rows are in the order of how much they contribute to the total variation distance.
+        """
+        from cobpm.regions import region_table
+
+        level = check_level(level, owner="regions")
+        pair = None if len(self.names) == 1 else self._pair(first, second, "regions")
+        return region_table(self, level, pair)
+
+    def log_ratio(
+        self,
+        points: Any,
+        first: str | None = None,
+        second: str | None = None,
+        *,
+        level: float | None = None,
+    ) -> FloatArray | Band:
+        """Log of the ratio of two densities at some points, averaged over the posterior.
+
+        Points outside the domain get the value of the nearest region inside.
+
+        Args:
+            points: As many columns as the samples.
+            first: See `draws`.
+            second: See `draws`.
+            level: Ask for a credible interval at each point.
+        """
+        i, j = self._pair(first, second, "log_ratio")
+        codes = self._codes(self._points(points, "log_ratio"))
+        log_masses = np.log(self.masses[:, i]) - np.log(self.masses[:, j])
+        return self._at(codes, log_masses, level, "log_ratio")
+
+    def density(
+        self, points: Any, which: str | None = None, *, level: float | None = None
+    ) -> FloatArray | Band:
+        """Density of one set at some points, in the user's units, averaged over the posterior; 0 outside the domain.
+
+        At a value with an interval of its own on the unit axis (see `domain`), it is a density with respect to counting
+        measure in that column: a probability, not a probability per unit.
+
+        Args:
+            points: As many columns as the samples.
+            which: Name of the set. Only needed with more than one.
+            level: Ask for a credible interval at each point.
+        """
+        k = self._set(which, "which", "density")
+        rows = self._points(points, "density")
+        volume = np.ldexp(1.0, -self.partitions.depths.astype(int))
+        factor = np.exp(self.domain.log_density_factor(rows))
+        found = self._at(self._codes(rows), self.masses[:, k] / volume, level, "density")
+        if isinstance(found, Band):
+            return Band(found.estimate * factor, found.low * factor, found.high * factor)
+        return found * factor
+
+    # --- elsewhere -----------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write the posterior to a file that `cobpm.load` reads. The file appears whole or not at all."""
+        from cobpm.storage import save
+
+        save(self, path)
+
+    def to_datatree(self) -> xr.DataTree:
+        """The draws as an xarray DataTree in ArviZ's layout, with dimensions chain and draw."""
+        from cobpm.storage import to_datatree
+
+        return to_datatree(self)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(
+            f"{name} ({size:,})" for name, size in zip(self.names, self.model.sizes, strict=True)
+        )
+        return (
+            f"Posterior of {sizes} in {len(self.columns)} column{'s' * (len(self.columns) != 1)}: "
+            f"{len(self.partitions):,} draws by engine {self.report.engine!r}, "
+            f"{self.leaves.mean():.1f} sub-regions on average"
+        )
+
+    # --- inside --------------------------------------------------------------------------------
+
+    def _pair(self, first: str | None, second: str | None, owner: str) -> tuple[int, int]:
+        if first is None and second is None and len(self.names) == 2:
+            return 0, 1
+        i, j = self._set(first, "first", owner), self._set(second, "second", owner)
+        if i == j:
+            raise bad("second", owner, "name another set than the first", second)
+        return i, j
+
+    def _set(self, name: str | None, parameter: str, owner: str) -> int:
+        if name is None and len(self.names) == 1 and parameter == "which":
+            return 0
+        known = ", ".join(map(repr, self.names[:8])) + (" …" if len(self.names) > 8 else "")
+        if name not in self.names:
+            way_out = f"The sets are {known}."
+            if len(self.names) == 1:
+                way_out += " A divergence needs two."
+            raise bad(parameter, owner, "name one of the sets", name, way_out)
+        return self.names.index(name)
+
+    def _draws(self, divergence: Divergence, i: int, j: int) -> FloatArray:
+        p, q = self._mass_columns[i], self._mass_columns[j]
+        return divergence.of_masses(p, q, self.partitions.starts)
+
+    @cached_property
+    def _mass_columns(self) -> FloatArray:
+        return np.ascontiguousarray(self.masses.T)
+
+    def _pseudo_counts(self, i: int, j: int) -> tuple[FloatArray, FloatArray]:
+        a, b = (self.model.delta + self.partitions.counts[:, k] for k in (i, j))
+        return a, b
+
+    def _mean(self, divergence: Divergence, i: int, j: int) -> float:
+        key = f"{divergence.name} {i} {j}"
+        if key in self._exact_means:
+            return self._exact_means[key]
+        if divergence.additive is None:
+            return float(self._draws(divergence, i, j).mean())
+        if self._moments is not None:
+            self._exact_means[key] = self._moments.mean(divergence, i, j)
+            return self._exact_means[key]
+        given = divergence.mean_given_partition(*self._pseudo_counts(i, j), self.partitions.starts)
+        return float(given.mean())
+
+    def _points(self, points: Any, owner: str) -> FloatArray:
+        return as_points(points, self.columns, parameter="points", owner=owner)
+
+    def _codes(self, rows: FloatArray) -> IntArray:
+        unit = self.domain.unit(rows)
+        codes = np.minimum(np.floor(unit * 2.0**BITS), 2.0**BITS - 1)
+        return np.ascontiguousarray(codes.astype(np.uint64).T)
+
+    def _at(
+        self, codes: IntArray, leaf_values: FloatArray, level: float | None, owner: str
+    ) -> FloatArray | Band:
+        """Mean over the draws of what holds in the leaf that a point is in, with quantiles on request."""
+        if level is not None:
+            level = check_level(level, owner=owner)
+        n = codes.shape[1]
+        found = np.empty((3, n))
+        chunk = max(1, 4_000_000 // len(self.partitions))
+        for start in range(0, n, chunk):
+            part = slice(start, min(n, start + chunk))
+            values = leaf_values[self.partitions.locate(np.ascontiguousarray(codes[:, part]))]
+            found[0, part] = values.mean(axis=0)
+            if level is not None:
+                found[1:, part] = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        return found[0] if level is None else Band(*found)
+
+
+def _interval(draws: FloatArray, level: float) -> Interval:
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high))
+
+
+def draw_masses(partitions: Partitions, model: PaperModel, seed: int) -> FloatArray:
+    """m_s ~ Dirichlet(δ + n_s1, …, δ + n_sl) for every set and every partition.
+
+    Gamma variables divided by their sum. Blocks of partitions have streams of their own, so that threads can share the work
+    and the result does not depend on how many there are.
+    """
+    masses = np.empty(partitions.counts.shape)
+    edges = np.unique(np.linspace(0, len(partitions), 65).astype(int))
+    streams = np.random.SeedSequence(seed).spawn(64)
+
+    def draw(block: int) -> None:
+        first, last = edges[block], edges[block + 1]
+        leaves = slice(partitions.leaf_starts[first], partitions.leaf_starts[last])
+        gammas = np.random.default_rng(streams[block]).standard_gamma(
+            model.delta + partitions.counts[leaves]
+        )
+        # A tiny shape can give a gamma below the smallest float; masses are positive.
+        np.maximum(gammas, np.finfo(float).tiny, out=gammas)
+        starts = partitions.leaf_starts[first:last] - partitions.leaf_starts[first]
+        totals = np.add.reduceat(gammas, starts, axis=0)
+        gammas /= np.repeat(totals, partitions.leaves[first:last], axis=0)
+        np.maximum(gammas, np.finfo(float).tiny, out=masses[leaves])
+
+    with ThreadPoolExecutor(thread_count()) as pool:
+        list(pool.map(draw, range(len(edges) - 1)))
+    return masses
+
+
+def provenance(settings: Mapping[str, Any], samples: Samples) -> dict[str, Any]:
+    """What is needed to tell later how a result came about."""
+    fingerprint = hashlib.sha256()
+    for values in samples.values:
+        fingerprint.update(np.ascontiguousarray(values).data)
+    return {
+        "cobpm": cobpm.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "settings": dict(settings),
+        "sets": dict(zip(samples.names, samples.sizes, strict=True)),
+        "columns": list(samples.columns),
+        "data_sha256": fingerprint.hexdigest(),
+    }
+
+
+def load(path: Any) -> Posterior:
+    """Read a posterior that `Posterior.save` wrote."""
+    from cobpm.storage import load
+
+    return load(path)
+
+
+__all__ = ["Band", "Interval", "Posterior", "Seen", "draw_masses", "load", "provenance"]

@@ -1,0 +1,162 @@
+"""Posteriors in files and in other libraries' structures."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cobpm.diagnostics import Convergence
+from cobpm.divergences import SUMMARY
+from cobpm.domain import Domain
+from cobpm.engines.fit import Report
+from cobpm.model import PaperModel
+from cobpm.partitions import Partitions
+from cobpm.posterior import Posterior
+from cobpm.samples import Seen, bad
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FORMAT = 1
+
+
+def save(post: Posterior, path: Any) -> None:
+    """Write a posterior to a NumPy archive: next to its place first, then moved there in one step."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise bad(
+            "path", "save", "lie in a folder that exists", str(target), "Create the folder first."
+        )
+    report = asdict(post.report)
+    about = {
+        "format": FORMAT,
+        "names": post.names,
+        "columns": post.columns,
+        "model": asdict(post.model),
+        "report": report,
+        "log_evidence": post.log_evidence,
+        "notices": post.notices,
+        "provenance": post.provenance,
+        "exact_means": post._exact_means,
+    }
+    arrays = {
+        "about": np.array(json.dumps(about)),
+        "splits": post.partitions.splits,
+        "node_starts": post.partitions.node_starts,
+        "counts": post.partitions.counts,
+        "leaf_starts": post.partitions.leaf_starts,
+        "masses": post.masses,
+        **{f"domain_{name}": array for name, array in post.domain.to_arrays().items()},
+    }
+    if post.leaf_probabilities is not None:
+        arrays["leaf_probabilities"] = post.leaf_probabilities
+    handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, **arrays)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(beside, 0o666 & ~umask)  # as an ordinary new file would be
+        os.replace(beside, target)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def load(path: Any) -> Posterior:
+    """Read what `save` wrote."""
+    source = Path(path)
+    if not source.is_file():
+        raise bad("path", "load", "name a file that exists", str(source))
+    try:
+        with np.load(source, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        about = json.loads(str(arrays.pop("about")))
+        if about["format"] != FORMAT:
+            raise bad(
+                "path",
+                "load",
+                f"name a file of format {FORMAT}",
+                Seen(f"format {about['format']}"),
+                "It was written by another version of cobpm.",
+            )
+        model, report = about["model"], about["report"]
+        report["convergence"] = tuple(Convergence(**entry) for entry in report["convergence"])
+        report["warnings"] = tuple(report["warnings"])
+        domain = {
+            name.removeprefix("domain_"): array
+            for name, array in arrays.items()
+            if name.startswith("domain_")
+        }
+        return Posterior(
+            names=tuple(about["names"]),
+            columns=tuple(about["columns"]),
+            domain=Domain.from_arrays(domain),
+            model=PaperModel(model["delta"], model["sigma"], model["d"], tuple(model["sizes"])),
+            partitions=Partitions(
+                arrays["splits"],
+                arrays["node_starts"],
+                arrays["counts"],
+                arrays["leaf_starts"],
+                model["d"],
+            ),
+            masses=arrays["masses"],
+            report=Report(**report),
+            leaf_probabilities=arrays.get("leaf_probabilities"),
+            log_evidence=about["log_evidence"],
+            notices=tuple(about["notices"]),
+            provenance=about["provenance"],
+            _exact_means=about["exact_means"],
+        )
+    except (
+        KeyError,
+        TypeError,
+        EOFError,
+        OSError,
+        zipfile.BadZipFile,
+        json.JSONDecodeError,
+    ) as error:
+        way_out = f"The file is damaged, or something else ({type(error).__name__})."
+        raise bad(
+            "path", "load", "name a file that Posterior.save wrote", str(source), way_out
+        ) from error
+
+
+def to_datatree(post: Posterior) -> xr.DataTree:
+    """The draws of l and of the summary's divergences, with dimensions chain and draw."""
+    try:
+        import xarray as xr
+    except ImportError as error:
+        raise ImportError("to_datatree() needs xarray: pip install cobpm[xarray]") from error
+
+    chains = post.report.chains
+    dims = ("chain", "draw")
+    values: dict[str, Any] = {"leaves": post.leaves}
+    if len(post.names) == 2:
+        values |= {name.replace(":", "_"): post.draws(name) for name in SUMMARY}
+    shaped = {name: (dims, np.asarray(drawn).reshape(chains, -1)) for name, drawn in values.items()}
+    draws = len(post.partitions) // chains
+    coordinates = {"chain": np.arange(chains), "draw": np.arange(draws)}
+    attributes = {
+        "created_at": post.provenance["created"],
+        "inference_library": "cobpm",
+        "inference_library_version": post.provenance["cobpm"],
+        "engine": post.report.engine,
+        "provenance": json.dumps(post.provenance),
+    }
+    log_weight = post.partitions.log_weights(post.model).reshape(chains, -1)
+    return xr.DataTree.from_dict(
+        {
+            "/posterior": xr.Dataset(shaped, coords=coordinates, attrs=attributes),
+            "/sample_stats": xr.Dataset(
+                {"lp": (dims, log_weight)}, coords=coordinates, attrs=attributes
+            ),
+        }
+    )
