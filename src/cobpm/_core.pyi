@@ -29,7 +29,7 @@ class Exact:
         progress: _Progress = None,
     ) -> None: ...
     def up(self, log_tilt: float, threads: int, progress: _Progress = None) -> tuple[int, _Floats]:
-        """Run the recursion; the fewest splits, and log(f[k] τ^k) of the whole space from there on."""
+        """Run the recursion: the fewest splits, and log(f[k] τ^k) of the root from there on."""
     def draw(
         self,
         cumulative: _Floats,
@@ -39,7 +39,11 @@ class Exact:
         threads: int,
         progress: _Progress = None,
     ) -> tuple[_Packed, _Ids, _Ids]:
-        """Draw partitions; also the splits made at each depth, and leaves whose halves are unknown."""
+        """Draw partitions.
+
+        Also the splits of regions with two points or more at each depth, in all draws together,
+        and leaves with two points or more whose halves are unknown, as often as drawn.
+        """
     def expect(
         self,
         region_values: _Floats,

@@ -46,25 +46,31 @@ def compare(
     thin: int | None = None,
     max_regions: int = MAX_REGIONS,
 ) -> Posterior:
-    """Compare two samples: the posterior of every divergence between them, and of where they differ.
+    """Compare two samples: the posterior of all divergences between them, and of where they differ.
 
     Args:
-        x: The first sample: an array of n rows and d columns, a list, or a data frame. A flat array of n numbers is one column.
+        x: The first sample: an array of n rows and d columns, a list, or a data frame. A flat array
+            of n numbers is one column.
         y: The second sample, of the same columns. The sizes may differ.
         model: "paper", the published model.
-        bounds: The range of the columns: None for the pooled minimum and maximum, "ranks" for pooled ranks, one (low, high)
-            for all columns, a (low, high) for each column, or a mapping from column names to such pairs.
+        bounds: The range of the columns: None for the pooled minimum and maximum, "ranks" for
+            pooled ranks, one (low, high) for all columns, a (low, high) for each column, or a
+            mapping from column names to such pairs.
         delta: Pseudo-count of every cell for every set (the Dirichlet prior's parameter).
-        sigma: Price of a cell; the prior of a partition into l cells is proportional to exp(-sigma l). None for d + 1.
-        engine: "exact" sums over all partitions and draws independently; "pruned" does so over those that matter, when all are
-            too many; "mcmc" runs chains. "auto" takes "exact" where it fits into max_regions, else "pruned".
-        kernel: For engine="mcmc": "cherry", or the paper's "guided" and "uniform", which hardly mix.
+        sigma: Price of a cell; the prior of a partition into l cells is proportional to exp(-sigma
+            l). None for d + 1.
+        engine: "exact" sums over all partitions and draws independently; "pruned" does so over
+            those that matter, when all are too many; "mcmc" runs chains. "auto" takes "exact" where
+            it fits into max_regions, else "pruned".
+        kernel: For engine="mcmc": "cherry", or the paper's "guided" and "uniform", which hardly
+            mix.
         draws: Number of posterior draws. With chains it is rounded up to a multiple of them.
         burn_in: Draws to discard at the start of each chain.
         chains: Number of chains (of independent runs, for "pruned").
         rng: Seed or NumPy generator. The same seed gives the same answer on any number of threads.
         progress: True for a bar on standard error, or a function of (stage, fraction done).
-        thin: Steps of a chain between draws. None for 1 with the paper's kernels and 100 with "cherry".
+        thin: Steps of a chain between draws. None for 1 with the paper's kernels and 100 with
+            "cherry".
         max_regions: Most regions the recursion may hold at a time, which bounds memory.
 
     Returns:
@@ -110,13 +116,15 @@ def fit(
     thin: int | None = None,
     max_regions: int = MAX_REGIONS,
 ) -> Posterior:
-    """Partition any number of samples jointly; every pair's divergence comes from the one posterior.
+    """Partition any number of samples jointly: one posterior for the divergences of all pairs.
 
     Args:
-        samples: A list of samples, or a mapping from names to samples. Samples of a list are named "1", "2", …
+        samples: A list of samples, or a mapping from names to samples. Samples of a list are named
+            "1", "2", …
         model: See `compare`, as for all that follow.
         bounds: The range of the columns.
-        delta: Pseudo-count of every cell for every set. None for 0.5, or 1 with a single set, where 0.5 has no posterior.
+        delta: Pseudo-count of every cell for every set. None for 0.5, or 1 with a single set, where
+            0.5 has no posterior.
         sigma: Price of a cell.
         engine: Way of computing.
         kernel: Kernel of the chains.
@@ -178,11 +186,11 @@ def _posterior(samples: Samples, owner: str, **given: Any) -> Posterior:
     problem = improper_because(delta, sigma, cells.d, len(samples.names))
     if problem is not None:
         raise bad(
-            "delta" if "delta must" in problem else "sigma",
+            problem[0],
             owner,
             "leave the posterior proper",
             Seen(f"delta={delta:g} and sigma={sigma:g}"),
-            f"An empty cell could be split for ever: {problem}.",
+            f"An empty cell could be split for ever; {problem[1]}.",
         )
     model = PaperModel(delta, sigma, cells.d, samples.sizes)
     seed, mass_seed = (int(word) for word in rng.integers(0, 2**63, size=2))

@@ -1,17 +1,19 @@
 """The paper's model on one page: prior, leaf weights, and the posterior they give.
 
-S sample sets share one partition of the unit cube into l boxes. A decision sequence A_l of l−1 halvings makes the
-partition; given it, each set s has masses m_s ~ Dirichlet(δ, …, δ) and its points are spread evenly inside each box:
+S sample sets share one partition of the unit cube into l boxes. A decision sequence A_l of l−1
+halvings makes the partition; given it, each set s has masses m_s ~ Dirichlet(δ, …, δ) and its
+points are spread evenly inside each box:
 
-    p(l, A_l, m_1 … m_S)  ∝  e^{−σ l} ∏_s ∏_i m_{si}^{δ−1}                               (prior)
-    p(data | …)           =  ∏_s ∏_i (m_{si} / |r_i|)^{n_{si}}                           (likelihood)
+    p(l, A_l, m_1 … m_S)  ∝  e^{−σ l} ∏_s ∏_i m_{si}^{δ−1}                  (prior)
+    p(data | …)           =  ∏_s ∏_i (m_{si} / |r_i|)^{n_{si}}              (likelihood)
 
 Integrating the masses out leaves the weight of a decision sequence, with N_s the size of set s,
 
     π(A_l, l | data)      ∝  e^{−σ l} · ∏_i w(r_i) / ∏_s Γ(N_s + δ l),
     w(r)                  =  |r|^{−Σ_s n_s(r)} ∏_s Γ(δ + n_s(r)),
 
-which is the published formula taken literally. Given the partition, m_s ~ Dirichlet(δ + n_{s1}, …, δ + n_{sl}).
+which is the published formula taken literally. Given the partition,
+m_s ~ Dirichlet(δ + n_{s1}, …, δ + n_{sl}).
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class PaperModel:
     sizes: tuple[int, ...]
 
     def log_leaf(self, counts: IntArray, depth: IntArray) -> FloatArray:
-        """log w(r) for rows of counts (…, S) at the given depths: |r| = 2^−depth."""
+        """Log w(r) for rows of counts (…, S) at the given depths: |r| = 2^−depth."""
         total = counts.sum(axis=-1)
         return np.asarray(gammaln(self.delta + counts).sum(axis=-1) + depth * LOG2 * total)
 
@@ -48,17 +50,17 @@ class PaperModel:
         return np.asarray(-self.sigma * leaves - normaliser)
 
     def log_price(self, most_leaves: int) -> FloatArray:
-        """Log of the factor that a split from l leaves costs, for l = 0 … most_leaves − 1 (entry 0 is not used)."""
+        """Log of what a split from l leaves costs, for l = 0 (not used) … most_leaves − 1."""
         return np.diff(self.log_size(np.arange(most_leaves + 1.0)))
 
     def log_gamma(self) -> FloatArray:
-        """lnΓ(δ + n) for every count n that can occur: the table the core reads leaf weights from."""
+        """LnΓ(δ + n) for every count n that can occur: where the core reads leaf weights."""
         return np.asarray(gammaln(self.delta + np.arange(max(self.sizes, default=0) + 2.0)))
 
     def log_leaf_probabilities(
         self, splits: IntArray, log_f: FloatArray
     ) -> tuple[FloatArray, float]:
-        """Log P(l | data) for l = splits + 1, and the log normaliser, from log f_Ω[k] of the exact recursion.
+        """Log P(l | data) for l = splits + 1, and the log normaliser, from the exact log f_Ω[k].
 
         P(l | data) ∝ e^{−σ l} (l−1)! f_Ω[l−1] / ∏_s Γ(N_s + δ l).
         """
@@ -68,9 +70,10 @@ class PaperModel:
         return log_p - total, total
 
     def log_tilt(self, leaves: float) -> float:
-        """Log of the price of one more leaf near l = `leaves`: the slope of log[e^{−σ l} (l−1)! / ∏_s Γ(N_s + δ l)].
+        """Log price of one more leaf near l: the slope of log[e^{−σ l} (l−1)! / ∏ Γ(N_s + δ l)].
 
-        Kept low enough for the series of an empty region, (d τ Γ(δ)^S)^k, to fall by 3% or more at each step.
+        Kept low enough for the series of an empty region, (d τ Γ(δ)^S)^k, to fall by 3% or more at
+        each step.
         """
         slope = (
             digamma(leaves)
@@ -118,18 +121,24 @@ class PaperModel:
         return np.asarray(self.sizes, dtype=float)
 
 
-def improper_because(delta: float, sigma: float, d: int, sets: int) -> str | None:
-    """Why these settings have no posterior, and which would do; None where they are fine.
+def improper_because(delta: float, sigma: float, d: int, sets: int) -> tuple[str, str] | None:
+    """Which parameter leaves no posterior, and what would do; None where the settings are fine.
 
-    An empty cell can be split for ever. The weights summed over all partitions of l leaves behave like
-    (l−1)! (d Γ(δ)^S e^{−σ})^l / Γ(δ l)^S as l grows, which has a finite sum for S δ > 1, for S δ = 1 if σ > ln(d S Γ(δ)^S),
-    and never for S δ < 1.
+    An empty cell can be split for ever. The weights summed over all partitions of l leaves behave
+    like (l−1)! (d Γ(δ)^S e^{−σ})^l / Γ(δ l)^S as l grows, which has a finite sum for S δ > 1, for S
+    δ = 1 if σ > ln(d S Γ(δ)^S), and never for S δ < 1.
     """
     if d == 0 or sets * delta > 1.0 + 1e-12:
         return None
     if sets * delta < 1.0 - 1e-12:
-        return f"with {sets} sample set{'s' * (sets > 1)} delta must be at least {1 / sets:.4g}; delta={1 / sets:.4g} will do"
+        enough = np.ceil(100 / sets) / 100
+        if improper_because(enough, sigma, d, sets) is not None:
+            enough += 0.01  # the limit itself asks for more sigma than this
+        number = "one sample set" if sets == 1 else f"{sets} sample sets"
+        return "delta", f"with {number} delta={enough:g} or more will do"
     least = float(np.log(d * sets) + sets * gammaln(delta))
     if sigma > least:
         return None
-    return f"with delta={delta:.4g} sigma must be above {least:.4g}; the default, {d + 1}, will do"
+    enough = np.ceil(100 * least + 1e-6) / 100
+    number = "one column" if d == 1 else f"{d} columns"
+    return "sigma", f"with delta={delta:g} and {number} sigma={enough:g} or more will do"

@@ -110,7 +110,7 @@ class Partitions:
                 self.splits,
                 self.node_starts,
                 self.leaf_starts,
-                masses,
+                np.ascontiguousarray(masses),
                 levels,
                 indices,
                 thread_count(),

@@ -218,10 +218,7 @@ nb::tuple run_chains(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> 
       parts[i] = run_chain(chain, {burn_in, draws, thin}, monitor);
       accepted[i] = static_cast<double>(chain.accepted()) / static_cast<double>(burn_in + draws * thin);
     });
-    for (Partitions& part : parts) {
-      all.append(part);
-      part = Partitions{};
-    }
+    all = Partitions::joined(parts);
   }
   return nb::make_tuple(pack(std::move(all), sets_count), give(std::move(accepted)));
 }
@@ -254,10 +251,7 @@ nb::tuple move_on(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> set
         monitor.check(1.0);
       }
     });
-    for (Partitions& part : parts) {
-      all.append(part);
-      part = Partitions{};
-    }
+    all = Partitions::joined(parts);
   }
   return pack(std::move(all), sets_count);
 }

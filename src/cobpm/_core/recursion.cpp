@@ -48,6 +48,25 @@ class Recursion::Pool {
   std::vector<std::unique_ptr<double[]>> slabs_;
 };
 
+Partitions Partitions::joined(std::vector<Partitions>& parts) {
+  Partitions all;
+  std::size_t splits = 0, counts = 0, trees = 0;
+  for (const Partitions& part : parts) {
+    splits += part.splits.size();
+    counts += part.counts.size();
+    trees += part.nodes.size();
+  }
+  all.splits.reserve(splits);
+  all.counts.reserve(counts);
+  all.nodes.reserve(trees);
+  all.leaves.reserve(trees);
+  for (Partitions& part : parts) {
+    all.append(part);
+    part = Partitions{};
+  }
+  return all;
+}
+
 void Partitions::append(const Partitions& other) {
   splits.insert(splits.end(), other.splits.begin(), other.splits.end());
   counts.insert(counts.end(), other.counts.begin(), other.counts.end());
@@ -74,7 +93,7 @@ Series Recursion::series(const Ref& ref, int depth) const {
   return {scale, single_values_.data(), 0, static_cast<std::int32_t>(single_values_.size())};
 }
 
-// Visits every region with two points or more after its children: visit(id, depth, slab).
+// Visits every region after its children: visit(id, depth, slab).
 template <class Visit>
 void Recursion::for_regions_upward(Pool& pool, int threads, Monitor& monitor, Visit visit) const {
   const std::int64_t chunk = 2048;
@@ -94,7 +113,7 @@ void Recursion::for_regions_upward(Pool& pool, int threads, Monitor& monitor, Vi
       Pool::Slab slab(pool);
       const std::int64_t first = start + task * chunk, last = std::min(end, first + chunk);
       for (std::int64_t id = first; id < last; ++id) {
-        if (regions_.total(id) > 1) visit(id, depth, slab);
+        visit(id, depth, slab);
       }
       monitor.check(static_cast<double>(last - first));
     });
@@ -117,6 +136,10 @@ void Recursion::up(double log_tilt, int threads, Monitor& monitor) {
   double* const unit = Pool::Slab(*pool_).take(1);
   *unit = 1.0;
   for_regions_upward(*pool_, threads, monitor, [&](std::int64_t id, int depth, Pool::Slab& slab) {
+    if (regions_.total(id) < 2) {
+      series_[id] = series(regions_.settle({id}), depth);
+      return;
+    }
     thread_local std::vector<double> sum;
     const double whole = log_weight(id, depth);
     if (!regions_.expanded(id)) {
@@ -183,8 +206,9 @@ class Recursion::Drawing {
     stack_.clear();
     stack_.push_back({regions_.root(), splits, 0});
     while (!stack_.empty()) {
-      const Task task = stack_.back();
+      Task task = stack_.back();
       stack_.pop_back();
+      task.ref = regions_.settle(task.ref);
       if (task.splits == 0) {
         leaf(task);
       } else if (task.ref.id >= 0) {
@@ -221,8 +245,10 @@ class Recursion::Drawing {
 
   void descend(const Task& task, int column, const Ref& lower, const Ref& upper, std::int32_t lower_splits) {
     out_.partitions.splits.push_back(static_cast<std::int16_t>(column));
-    if (out_.splits_at_depth.size() <= static_cast<std::size_t>(task.depth)) out_.splits_at_depth.resize(task.depth + 1);
-    ++out_.splits_at_depth[task.depth];
+    if (task.ref.id >= 0) {
+      if (out_.splits_at_depth.size() <= static_cast<std::size_t>(task.depth)) out_.splits_at_depth.resize(task.depth + 1);
+      ++out_.splits_at_depth[task.depth];
+    }
     stack_.push_back({upper, task.splits - 1 - lower_splits, task.depth + 1});
     stack_.push_back({lower, lower_splits, task.depth + 1});
   }
@@ -355,6 +381,7 @@ class Recursion::Drawing {
 
 Recursion::Draws Recursion::draw(const std::vector<double>& cumulative, std::int32_t first, std::int64_t draws, std::uint64_t seed,
                                  int threads, Monitor& monitor) const {
+  check_current();
   const std::int64_t block = 16;
   std::vector<Draws> parts((draws + block - 1) / block);
   monitor.parallel(parts.size(), threads, [&](std::size_t task) {
@@ -368,18 +395,20 @@ Recursion::Draws Recursion::draw(const std::vector<double>& cumulative, std::int
     }
   });
   Draws all;
-  for (Draws& part : parts) {
-    all.partitions.append(part.partitions);
+  std::vector<Partitions> drawn;
+  for (Draws& part : parts) drawn.push_back(std::move(part.partitions));
+  all.partitions = Partitions::joined(drawn);
+  for (const Draws& part : parts) {
     all.open_leaves.insert(all.open_leaves.end(), part.open_leaves.begin(), part.open_leaves.end());
     if (all.splits_at_depth.size() < part.splits_at_depth.size()) all.splits_at_depth.resize(part.splits_at_depth.size());
     for (std::size_t m = 0; m < part.splits_at_depth.size(); ++m) all.splits_at_depth[m] += part.splits_at_depth[m];
-    part = Draws{};
   }
   return all;
 }
 
 std::vector<double> Recursion::expect(const double* region_values, const double* empty_values, const double* single_values,
                                       int functions, int threads, Monitor& monitor) const {
+  check_current();
   const int d = regions_.points().d;
   // Dual parts, laid out as the series: [function·size + k − first], on the scale of the series.
   std::vector<const double*> dual(regions_.size(), nullptr);
@@ -402,6 +431,10 @@ std::vector<double> Recursion::expect(const double* region_values, const double*
   };
   Pool pool;
   for_regions_upward(pool, threads, monitor, [&](std::int64_t id, int depth, Pool::Slab& slab) {
+    if (regions_.total(id) < 2) {
+      dual[id] = dual_of(regions_.settle({id}));
+      return;
+    }
     const Series& mine = series_[id];
     thread_local std::vector<double> sum;
     const std::int32_t last = mine.first + mine.size - 1;
@@ -444,7 +477,13 @@ std::vector<double> Recursion::expect(const double* region_values, const double*
   return result;
 }
 
+// Regions may have been grown since the last pass; their series are not known then.
+void Recursion::check_current() const {
+  if (series_.size() != static_cast<std::size_t>(regions_.size())) throw std::logic_error("regions were added: run up() again");
+}
+
 std::vector<double> Recursion::split_log_odds(const std::vector<std::int64_t>& ids) const {
+  check_current();
   std::vector<double> result;
   result.reserve(ids.size());
   for (const std::int64_t id : ids) {

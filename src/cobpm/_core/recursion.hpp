@@ -32,6 +32,7 @@ struct Partitions {
   std::vector<std::int64_t> nodes;   // nodes of each partition
   std::vector<std::int64_t> leaves;  // leaves of each partition
   void append(const Partitions& other);
+  static Partitions joined(std::vector<Partitions>& parts);  // takes the parts' memory as it goes
 };
 
 class Recursion {
@@ -44,7 +45,7 @@ class Recursion {
 
   struct Draws {
     Partitions partitions;
-    std::vector<std::int64_t> splits_at_depth;  // in all draws together
+    std::vector<std::int64_t> splits_at_depth;  // of regions with two points or more, in all draws together
     std::vector<std::int64_t> open_leaves;      // ids of leaves with two points or more whose children are unknown, as often as drawn
   };
   // Independent draws; cumulative[i] is P(at most first+i splits).
@@ -65,6 +66,7 @@ class Recursion {
   class Drawing;
   class Pool;
 
+  void check_current() const;
   Series series(const Ref& ref, int depth) const;
   template <class Visit>
   void for_regions_upward(Pool& pool, int threads, Monitor& monitor, Visit visit) const;
@@ -74,7 +76,7 @@ class Recursion {
   double log_empty_ = 0.0;  // log weight of a region without points
   double log_tilt_ = 0.0;
   std::vector<double> empty_values_, single_values_;
-  std::vector<Series> series_;  // per region
+  std::vector<Series> series_;  // per region, the sparse ones of the dense part too
   std::shared_ptr<Pool> pool_;
 };
 

@@ -82,37 +82,48 @@ void Regions::lay_out() {
   cells_ = depth_start_[base_depth_ + 1];
 }
 
-// A pass over the points for each level vector at the base depth; above it, counts are sums of pairs.
-void Regions::count(int threads, Monitor& monitor) {
-  const int d = points_.d, s = points_.sets_count, base = base_depth_;
+// A pass over the points for each level vector at the base depth. Keys of `base` bits in lanes as narrow as they allow.
+template <class Code>
+void Regions::count_base(int threads, Monitor& monitor) {
+  const int d = points_.d, s = points_.sets_count, base = base_depth_, bits = std::max(base, 1);
   const std::size_t n = points_.n;
-  counts_.assign(cells_ * s, 0);
-  totals_.assign(cells_, 0);
-  std::vector<std::uint32_t> top(d * n);
+  std::vector<Code> top(d * n);
   monitor.parallel(d, threads, [&](std::size_t column) {
     const std::uint64_t* code = points_.codes + column * n;
-    std::uint32_t* out = top.data() + column * n;
-    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<std::uint32_t>(code[i] >> (kBits - std::max(base, 1)));
+    Code* out = top.data() + column * n;
+    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<Code>(code[i] >> (kBits - bits));
   });
   monitor.parallel(vectors_at_[base], threads, [&](std::size_t rank) {
     constexpr std::size_t kBlock = 2048;  // keys of a block stay in the first-level cache
-    std::uint32_t key[kBlock];
+    Code key[kBlock];
     const std::uint8_t* v = levels_[base].data() + rank * d;
     std::uint32_t* row = counts_.data() + (depth_start_[base] + (static_cast<std::int64_t>(rank) << base)) * s;
     for (std::size_t start = 0; start < n; start += kBlock) {
       if (start % (64 * kBlock) == 0) monitor.check();
       const std::size_t block = std::min(kBlock, n - start);
-      std::fill(key, key + block, 0);
+      std::fill(key, key + block, Code{0});
       for (int column = 0; column < d; ++column) {
         if (v[column] == 0) continue;
-        const std::uint32_t* code = top.data() + column * n + start;
-        const int level = v[column], drop = std::max(base, 1) - level;
-        for (std::size_t i = 0; i < block; ++i) key[i] = (key[i] << level) | (code[i] >> drop);
+        const Code* code = top.data() + column * n + start;
+        const int level = v[column], drop = bits - level;
+        for (std::size_t i = 0; i < block; ++i) key[i] = static_cast<Code>((key[i] << level) | (code[i] >> drop));
       }
       const std::uint16_t* set = points_.sets + start;
       for (std::size_t i = 0; i < block; ++i) ++row[static_cast<std::size_t>(key[i]) * s + set[i]];
     }
   });
+}
+
+// Counts at the base depth from the points; above it, sums of pairs.
+void Regions::count(int threads, Monitor& monitor) {
+  const int d = points_.d, s = points_.sets_count, base = base_depth_;
+  counts_.assign(cells_ * s, 0);
+  totals_.assign(cells_, 0);
+  if (base <= 16) {
+    count_base<std::uint16_t>(threads, monitor);
+  } else {
+    count_base<std::uint32_t>(threads, monitor);
+  }
   for (int m = base - 1; m >= 0; --m) {
     monitor.parallel(vectors_at_[m], threads, [&](std::size_t rank) {
       // The last column owns the lowest index bits: its halves are neighbours.
@@ -178,8 +189,8 @@ void Regions::children(std::int64_t id, int depth, int column, Ref& lower, Ref& 
     const std::int64_t offset = id - depth_start_[depth];
     const Halving half = halving(depth, offset >> depth, column);
     const std::int64_t first = half.lower(offset & ((std::int64_t{1} << depth) - 1));
-    lower = classify(first);
-    upper = classify(first + half.upper_offset());
+    lower = {first};
+    upper = {first + half.upper_offset()};
   } else {
     const std::int64_t kids = kids_of(id);
     if (kids < 0) throw std::logic_error("the halves of a region were asked for before it was expanded");
@@ -360,6 +371,8 @@ void Regions::plant(const std::int16_t* splits, const std::vector<std::int64_t>&
       if (splits[visit.node] < 0) continue;
       Ref lower, upper;
       children(visit.id, at, splits[visit.node], lower, upper);
+      lower = settle(lower);
+      upper = settle(upper);
       if (lower.id >= 0) next.push_back({visit.node + 1, lower.id});
       if (upper.id >= 0) next.push_back({end_of(visit.node + 1), upper.id});
     }

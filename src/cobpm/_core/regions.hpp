@@ -53,7 +53,9 @@ class Regions {
   std::uint32_t total(std::int64_t id) const { return totals_[id]; }
   // Dense regions above the base depth can be split as they are; others once they were grown.
   bool expanded(std::int64_t id) const { return dense_inner(id) || kids_of(id) >= 0; }
+  // Halves of a region. Those in the dense part come by their id however few points they hold; settle() tells.
   void children(std::int64_t id, int depth, int column, Ref& lower, Ref& upper) const;
+  Ref settle(const Ref& ref) const { return ref.id >= 0 && totals_[ref.id] < 2 ? classify(ref.id) : ref; }
 
   // Makes the children of these regions known. Ids already expanded are passed over.
   void expand(const std::vector<std::int64_t>& ids, int threads, Monitor& monitor);
@@ -96,6 +98,8 @@ class Regions {
 
   void lay_out();
   void count(int threads, Monitor& monitor);
+  template <class Code>
+  void count_base(int threads, Monitor& monitor);
   bool dense_inner(std::int64_t id) const { return id < depth_start_[base_depth_]; }
   std::int64_t kids_of(std::int64_t id) const;
   Ref classify(std::int64_t id) const;

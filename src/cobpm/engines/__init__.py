@@ -14,26 +14,22 @@ __all__ = ["ENGINES", "KERNELS", "Fit", "Plan", "Report", "run"]
 
 
 def run(cells: Cells, model: PaperModel, engine: str, plan: Plan) -> Fit:
-    """Run an engine; with "auto", the exact one wherever it fits the budget and reaches deep enough."""
+    """Run an engine; with "auto", the exact one where it fits the budget and goes deep enough."""
     if engine == "mcmc":
         return mcmc.run(cells, model, plan, "asked for")
     if engine == "pruned":
         return pruned.run(cells, model, plan, "asked for")
-    depth = exact.first_depth(cells.d, cells.n)
-    cost = exact.dense_regions(cells.d, depth)
     if engine == "exact":
         return exact.run(cells, model, plan, "asked for")
-    if cost > plan.max_regions:
-        reason = f"all regions down to depth {depth} would be {cost:,}, above max_regions={plan.max_regions:,}"
-        return pruned.run(cells, model, plan, reason)
+    depth = min(exact.first_depth(cells.d, cells.n), exact.deepest_within(cells, plan.max_regions))
+    regions = exact.dense_regions(cells.d, depth)
     fit = exact.run(
-        cells, model, plan, f"all regions down to depth {depth} are {cost:,}, within max_regions"
+        cells, model, plan, f"{regions:,} regions down to depth {depth} are within the budget"
     )
     if not fit.report.warnings:
         return fit
-    return pruned.run(
-        cells,
-        model,
-        plan,
-        f"depth {fit.report.depth}, all that max_regions={plan.max_regions:,} allows, is not enough",
+    reason = (
+        f"depth {fit.report.depth}, as far as all regions are within the budget, is not enough: "
+        f"about {fit.report.left_out:.2g} splits per draw would be missing"
     )
+    return pruned.run(cells, model, plan, reason)

@@ -1,7 +1,8 @@
-"""The exact recursion: independent draws, P(l | data), the evidence, and posterior means without a draw.
+"""The exact recursion: independent draws, P(l | data), evidence, and means without a draw.
 
-Every region down to a depth is in the recursion. The depth starts from a guess and grows until the draws no longer go there: the splits
-they make fall off quickly with depth, and what the last two depths had tells how much the next would add.
+Every region down to a depth is in the recursion. The depth starts from a guess and grows until the
+draws no longer go there: the splits they make fall off quickly with depth, and what the last two
+depths had tells how much the next would add.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from cobpm.partitions import Partitions
 NEGLIGIBLE = 0.01  # splits per draw: one partition in a hundred lacks one of its many splits
 PROBE_DRAWS = 256
 DEEPEST = 24
+MOST_VISITS = 2_000_000_000  # of points, a few seconds
 
 
 @dataclass(frozen=True)
@@ -49,20 +51,28 @@ class Root:
 
 
 def dense_regions(d: int, depth: int) -> int:
-    """How many regions there are down to a depth: C(m+d−1, m) level vectors of depth m with 2^m boxes each."""
+    """Regions down to a depth: C(m+d−1, m) level vectors of depth m, with 2^m boxes each."""
     return sum(comb(m + d - 1, m) << m for m in range(depth + 1)) if d else 1
 
 
-def deepest_within(d: int, max_regions: int) -> int:
-    """The largest depth whose regions are within the budget."""
-    depth = 0
-    while depth < DEEPEST and d and dense_regions(d, depth + 1) <= max_regions:
+def deepest_within(cells: Cells, max_regions: int) -> int:
+    """The largest depth that is affordable: in regions to hold, and in points to count.
+
+    Every level vector of the last depth takes one pass over the points.
+    """
+    depth, d = 0, cells.d
+    while (
+        depth < DEEPEST
+        and d > 0
+        and dense_regions(d, depth + 1) <= max_regions
+        and comb(depth + d, depth + 1) * cells.n <= MOST_VISITS
+    ):
         depth += 1
     return depth
 
 
 def first_depth(d: int, n: int) -> int:
-    """A guess at the depth that will do: measured, a little less than half of log2(n) plus four in three columns."""
+    """A guess at the depth that will do: in three columns a little below log2(n)/2 + 4."""
     halvings = log2(max(n, 2))
     return ceil(halvings) + 1 if d == 1 else ceil(0.5 * halvings + 3)
 
@@ -80,9 +90,9 @@ def solve(
 ) -> Root:
     """Run the recursion upwards, at a tilt that fits the number of leaves it finds.
 
-    Coefficients are trimmed relative to the tilt. One far from the mean of l would trim a tail that matters, so the pass is
-    repeated with the mean found until a coefficient eight standard deviations away is off by less than eight of the twenty
-    digits that are kept.
+    Coefficients are trimmed relative to the tilt. One far from the mean of l would trim a tail that
+    matters, so the pass is repeated with the mean found until a coefficient eight standard
+    deviations away is off by less than eight of the twenty digits that are kept.
     """
     guess = guess if guess is not None else max(2.0, sum(model.sizes) ** 0.5)
     for _ in range(8):
@@ -102,7 +112,8 @@ def solve(
 
 
 def expected_beyond(splits_at_depth: IntArray, depth: int, draws: int) -> float:
-    """Splits per draw below the last depth of the recursion, had it gone on: its last figure times how that fell."""
+    """Splits per draw that deeper regions would add: the last depth's, times how they fell."""
+    depth = max(depth, len(splits_at_depth))  # regions may have been grown below the dense part
     made = np.zeros(depth + 1)
     upto = min(depth, len(splits_at_depth))
     made[1 : upto + 1] = splits_at_depth[:upto] / draws
@@ -112,7 +123,7 @@ def expected_beyond(splits_at_depth: IntArray, depth: int, draws: int) -> float:
 
 def run(cells: Cells, model: PaperModel, plan: Plan, reason: str) -> Fit:
     """Deepen until the rest is negligible or the budget is used up, then draw."""
-    limit = deepest_within(cells.d, plan.max_regions)
+    limit = deepest_within(cells, plan.max_regions)
     depth = min(first_depth(cells.d, cells.n), limit)
     guess = None
     while True:
@@ -122,9 +133,10 @@ def run(cells: Cells, model: PaperModel, plan: Plan, reason: str) -> Fit:
         if left_out(recursion, root, depth, plan) < NEGLIGIBLE:
             break
         if depth == limit:
-            # Crowded data needs depth in few places: below the dense part, only regions with points are grown.
-            if complete(recursion, plan):
-                root = solve(recursion, model, plan, guess)
+            # Crowded data needs depth in few places: below the dense part, only regions with points
+            # are grown.
+            complete(recursion, cells.d, plan)
+            root = solve(recursion, model, plan, guess)
             break
         depth += 1
     return finish(recursion, root, cells, model, plan, depth, reason)
@@ -138,13 +150,12 @@ def left_out(recursion: _core.Exact, root: Root, depth: int, plan: Plan) -> floa
     return expected_beyond(splits_at_depth, depth, PROBE_DRAWS) if len(open_leaves) else 0.0
 
 
-def complete(recursion: _core.Exact, plan: Plan) -> bool:
-    """Grow every region with two points or more to the end of the grid; False if that exceeds the budget."""
+def complete(recursion: _core.Exact, d: int, plan: Plan) -> None:
+    """Grow all regions with two points or more to the end, or as far as the budget allows."""
     while len(frontier := recursion.frontier()):
-        if recursion.size + 4 * len(frontier) > plan.max_regions:
-            return False
+        if recursion.size + 2 * d * len(frontier) > plan.max_regions:
+            return
         recursion.expand(frontier, plan.threads, plan.follow("growing regions"))
-    return True
 
 
 def finish(

@@ -43,7 +43,8 @@ class Report:
         chains: The draws are those of this many chains, one after another; 1 for independent draws.
         depth: All regions down to this many halvings were in the recursion, else None.
         regions: Regions in the recursion.
-        left_out: Splits per draw that the recursion is expected to miss because it does not reach them.
+        left_out: Splits per draw that the recursion is expected to miss because it does not reach
+            them.
         convergence: R-hat and effective draws, for engines that run chains.
         acceptance: Share of moves accepted, for engines that run chains.
         warnings: Sentences for the user.

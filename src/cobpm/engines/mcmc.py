@@ -1,4 +1,4 @@
-"""Markov chains: the paper's two kernels, which can only undo their last split, and one that can undo any cherry."""
+"""Chains: the paper's kernels, which can only undo their last split, and one that mixes better."""
 
 from __future__ import annotations
 
@@ -60,9 +60,10 @@ def most_leaves(cells: Cells) -> int:
 
 
 def judge(partitions: Partitions, model: PaperModel, chains: int) -> tuple[Convergence, ...]:
-    """R-hat and effective draws of what tells bad mixing: l and the plug-in divergence given the partition.
+    """R-hat and effective draws of what shows bad mixing: l, and the plug-in divergence.
 
-    The noise that drawing masses adds to a divergence would hide chains that disagree about the partition.
+    The noise that drawing masses adds to a divergence would hide chains that disagree about the
+    partition. The draws of each chain stand together.
     """
     followed = [("number of leaves", partitions.leaves.astype(float))]
     if len(model.sizes) > 1:

@@ -19,8 +19,8 @@ class Moments:
     """The recursion, kept to answer for sums over leaves.
 
     Given l leaves, A = N_1 + δ l and B = N_2 + δ l are known, so a mean of the form
-    scale(A, B) · Σ_leaves g + shift(A, B) needs E[Σ_leaves g | l] only, and that is the recursion again with every leaf
-    weight w replaced by the dual number w (1 + ε g).
+    scale(A, B) · Σ_leaves g + shift(A, B) needs E[Σ_leaves g | l] only, and that is the recursion
+    again with every leaf weight w replaced by the dual number w (1 + ε g).
     """
 
     recursion: _core.Exact

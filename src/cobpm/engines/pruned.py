@@ -5,13 +5,14 @@ recursion end in a region that may be worth splitting, round by round, until the
 on unknown ground. What is left out is measured there: splits per draw that the recursion did not
 know of.
 
-Growing where the draws go can miss partitions that look poor until they are grown. So one run starts
-twice, from all columns and from the few that tell most by themselves, lets cherry chains wander off
-from the draws, and plants what the chains and the other start have found into the recursion, which then
-sums over all of it. Whole runs are repeated with other seeds and other columns: where they do not
-agree, partitions that matter are still missing, and the user is told so. In the end every draw goes
-some way along a cherry chain of its own, which knows no limits of depth: that corrects what was left out
-near the leaves.
+Growing where the draws go can miss partitions that look poor until they are grown. So one run
+starts twice, from all columns and from the few that tell most by themselves, lets cherry chains
+wander off from the draws, and plants what the chains and the other start have found into the
+recursion, which then sums over all of it. Whole runs are repeated with other seeds and other
+columns: where they do not agree, partitions that matter are still missing, and the user is told so.
+    In the end every draw goes
+some way along a cherry chain of its own, which knows no limits of depth: that corrects what was
+left out near the leaves.
 """
 
 from __future__ import annotations
@@ -23,18 +24,19 @@ import numpy as np
 from cobpm import _core
 from cobpm.arrays import FloatArray, IntArray
 from cobpm.cells import Cells
-from cobpm.diagnostics import Convergence, convergence
+from cobpm.diagnostics import Convergence
 from cobpm.engines import exact
 from cobpm.engines.fit import Fit, Plan, Report
-from cobpm.engines.mcmc import most_leaves, plug_in_kl
+from cobpm.engines.mcmc import judge, most_leaves
 from cobpm.model import PaperModel
 from cobpm.partitions import Partitions
 
 BASE_REGIONS = 400_000  # for the regions down to the base depth: deeper helps little and costs much
-ROUND_DRAWS = 300
-MOST_ROUNDS = 60
+# How long to grow: draws per round, most rounds, and splits per draw that may be missing in the end.
+SKETCH = (100, 10, 0.1)
+FINISH = (300, 40, exact.NEGLIGIBLE)
 SUBSETS = (3, 5)  # how many columns a start from few columns uses
-WANDER_ROUNDS, WANDERERS, WANDER_STEPS = 3, 64, 20_000
+WANDER_ROUNDS, WANDERERS, WANDER_STEPS = 3, 32, 20_000
 MOVES = 2000  # steps of each draw's own chain in the end
 RHAT_LIMIT = 1.05
 
@@ -56,23 +58,24 @@ class Growth:
         )
         return Partitions.from_core(packed, self.model.d), open_leaves
 
-    def grow(self, seed: int) -> None:
+    def grow(self, seed: int, how_long: tuple[int, int, float]) -> None:
         """Add regions where draws end, until they end in known ones or the budget is used up."""
-        for round_ in range(MOST_ROUNDS):
-            _, open_leaves = self.draw(ROUND_DRAWS, seed + round_)
+        draws, rounds, enough = how_long
+        for round_ in range(rounds):
+            _, open_leaves = self.draw(draws, seed + round_)
             ids, visits = np.unique(open_leaves, return_counts=True)
             if len(ids) == 0:
                 self.left_out = 0.0
                 return
             if self.recursion.size + 2 * self.model.d * len(ids) > self.plan.max_regions:
-                self.left_out = len(open_leaves) / ROUND_DRAWS  # as if each were split once
+                self.left_out = len(open_leaves) / draws  # as if each were split once
                 return
             self.recursion.expand(ids, self.plan.threads, self.plan.follow("growing regions"))
             self.solve()
             # Had these regions not been added, this many splits per draw would be missing.
             p_split = 1 / (1 + np.exp(-self.recursion.split_log_odds(ids)))
-            self.left_out = float(visits @ p_split) / ROUND_DRAWS
-            if self.left_out < exact.NEGLIGIBLE / 10:
+            self.left_out = float(visits @ p_split) / draws
+            if self.left_out < enough:
                 return
 
     def plant(self, partitions: Partitions) -> None:
@@ -102,7 +105,7 @@ class Run:
 def run(cells: Cells, model: PaperModel, plan: Plan, reason: str) -> Fit:
     """Make several runs, compare them, and draw from the one that found the greatest evidence."""
     depth = min(
-        exact.deepest_within(cells.d, min(BASE_REGIONS, plan.max_regions // 2)),
+        exact.deepest_within(cells, min(BASE_REGIONS, plan.max_regions // 2)),
         exact.first_depth(cells.d, cells.n),
     )
     gains = column_gains(cells, model, plan)
@@ -111,18 +114,15 @@ def run(cells: Cells, model: PaperModel, plan: Plan, reason: str) -> Fit:
         one_run(cells, model, plan, depth, columns_to_start_from(gains, i, plan.seed), i, per_run)
         for i in range(plan.chains)
     ]
-    found = tuple(
-        convergence(name, np.stack([values(one.partitions, model) for one in runs]))
-        for name, values in followed(model)
-    )
+    joined = join([one.partitions for one in runs])
+    found = judge(joined, model, plan.chains)
     evidence = np.array([one.growth.root.log_total for one in runs])
     best = runs[int(evidence.argmax())]
     agreed = all(not entry.rhat > RHAT_LIMIT for entry in found)
-    if agreed:  # then all runs draw from the same posterior
-        partitions = join([one.partitions for one in runs])
-    else:
-        extra, _ = best.growth.draw(plan.draws, plan.seed + 7)
-        partitions = move_on(extra, cells, model, plan, plan.seed + 8)
+    partitions = joined
+    if not agreed:  # then at most one of the runs is right
+        drawn, _ = best.growth.draw(plan.draws, plan.seed + 7)
+        partitions = move_on(drawn, cells, model, plan, plan.seed + 8)
     return Fit(
         partitions,
         Report(
@@ -159,15 +159,15 @@ def one_run(
             for k in SUBSETS:
                 if k < cells.d and k <= len(columns):
                     growth.plant(from_few_columns(cells, model, plan, columns[:k], seed + k))
-        growth.grow(seed + 1000 * start)
+        growth.grow(seed + 1000 * start, SKETCH)
         for round_ in range(WANDER_ROUNDS):
             wanderers, _ = growth.draw(WANDERERS, seed + 2000 + round_)
             growth.plant(move_on(wanderers, cells, model, plan, seed + 3000 + round_, WANDER_STEPS))
-            growth.grow(seed + 4000 + 100 * round_)
+            growth.grow(seed + 4000 + 100 * round_, SKETCH)
         growths.append(growth)
     other, best = sorted(growths, key=lambda growth: growth.root.log_total)
     best.plant(other.draw(WANDERERS, seed + 5000)[0])
-    best.grow(seed + 6000)
+    best.grow(seed + 6000, FINISH)
     drawn, _ = best.draw(draws, seed)
     moved = move_on(drawn, cells, model, plan, seed + 7000)
     drift = (moved.leaves.mean() - drawn.leaves.mean()) / max(drawn.leaves.std(), 1e-9)
@@ -195,7 +195,7 @@ def column_gains(cells: Cells, model: PaperModel, plan: Plan) -> FloatArray:
 
 
 def columns_to_start_from(gains: FloatArray, which: int, seed: int) -> IntArray:
-    """Columns in the order of their gain; every run but the first shuffles them, the better ones staying in front."""
+    """Columns by their gain; every run but the first shuffles them a little."""
     useful = np.flatnonzero(gains > 1.0)
     keys = gains[useful]
     if which > 0 and len(useful):
@@ -213,9 +213,9 @@ def from_few_columns(
     cells: Cells, model: PaperModel, plan: Plan, columns: IntArray, seed: int
 ) -> Partitions:
     """Exact draws of partitions that use only these columns."""
-    few = replace(model, d=len(columns))
-    depth = min(exact.deepest_within(few.d, BASE_REGIONS), exact.first_depth(few.d, cells.n) + 1)
-    growth = begin(restricted(cells, columns), few, plan, depth)
+    few, seen = replace(model, d=len(columns)), restricted(cells, columns)
+    depth = min(exact.deepest_within(seen, BASE_REGIONS), exact.first_depth(few.d, cells.n) + 1)
+    growth = begin(seen, few, plan, depth)
     drawn, _ = growth.draw(WANDERERS, seed)
     names = np.append(columns, -1).astype(np.int16)  # a leaf is −1 and stays so
     return replace(drawn, splits=names[drawn.splits], d=cells.d)
@@ -246,13 +246,6 @@ def move_on(
     return Partitions.from_core(packed, cells.d)
 
 
-def followed(model: PaperModel):  # type: ignore[no-untyped-def]
-    """What the runs are compared by."""
-    yield "number of leaves", lambda partitions, _: partitions.leaves.astype(float)
-    if len(model.sizes) > 1:
-        yield "plug-in KL divergence", plug_in_kl
-
-
 def join(parts: list[Partitions]) -> Partitions:
     """The draws of all runs, one run after another."""
 
@@ -273,8 +266,8 @@ def warnings_about(
 ) -> list[str]:
     """Sentences for the user where the result should not be trusted."""
     remedy = (
-        "Compare fewer columns, map them with bounds='ranks', or treat the estimate as that of one good "
-        "partition among many."
+        "Compare fewer columns, map them with bounds='ranks', or treat the estimate as that of one "
+        "good partition among many."
     )
     sentences = []
     if not agreed:
@@ -286,8 +279,8 @@ def warnings_about(
         )
     if best.growth.left_out >= 5 * exact.NEGLIGIBLE:
         sentences.append(
-            f"The pruned engine used up max_regions while about {best.growth.left_out:.2g} splits per "
-            f"draw were still missing. Raise max_regions. {remedy}"
+            f"The pruned engine used up max_regions while about {best.growth.left_out:.2g} splits "
+            f"per draw were still missing. Raise max_regions. {remedy}"
         )
     if abs(best.drift) > 0.5:
         sentences.append(
