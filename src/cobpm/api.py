@@ -25,7 +25,12 @@ from cobpm.samples import (
 from cobpm.threads import thread_count
 
 MODELS = ("paper",)
-MAX_REGIONS = 8_000_000  # about half a gigabyte with two sets
+MAX_REGIONS = 8_000_000  # of two sets: about half a gigabyte
+
+
+def _affordable(max_regions: int, sets: int) -> int:
+    """As many regions of this many sets as take the memory of `max_regions` of two."""
+    return max(1000, max_regions * 60 // (52 + 4 * sets))  # bytes: counts, and what does not grow
 
 
 def compare(
@@ -71,7 +76,8 @@ def compare(
         progress: True for a bar on standard error, or a function of (stage, fraction done).
         thin: Steps of a chain between draws. None for 1 with the paper's kernels and 100 with
             "cherry".
-        max_regions: Most regions the recursion may hold at a time, which bounds memory.
+        max_regions: Most regions the recursion may hold at a time, which bounds memory; fewer
+            where many sets make each region larger.
 
     Returns:
         The posterior. Ask it for `summary()`, `draws("kl")`, `interval("kl", 0.9)`, `regions()` …
@@ -203,7 +209,7 @@ def _posterior(samples: Samples, owner: str, **given: Any) -> Posterior:
             kernel=kernel,
             seed=seed,
             threads=thread_count(),
-            max_regions=counts["max_regions"],
+            max_regions=_affordable(counts["max_regions"], len(samples.names)),
             progress=progress,
         )
         fitted = engines.run(cells, model, engine, plan)

@@ -72,17 +72,29 @@ class ColumnMap:
 
     def values(self, unit: FloatArray, side: Literal["low", "high"]) -> FloatArray:
         """Map back. At the edge between two pieces, `side` says which end of an interval it is."""
-        if side == "low":  # the interval starts here, so it belongs to the piece above
-            piece = np.searchsorted(self.edges, unit, side="right") - 1
-        else:
-            piece = np.searchsorted(self.edges, unit, side="left") - 1
-        piece = np.clip(piece, 0, len(self.low) - 1)
+        piece = self._piece_at(unit, side)
         low, high, scale = self.low[piece], self.high[piece], self._scale[piece]
         start, stop = self.edges[piece], self.edges[piece + 1]
         share = np.clip((unit - start) / (stop - start), 0.0, 1.0)
         with np.errstate(over="ignore"):
             inner = (low * scale + share * (high * scale - low * scale)) / scale
         return np.where(share == 1.0, high, np.clip(inner, low, high))
+
+    def has_end(self, unit: FloatArray, side: Literal["low", "high"]) -> BoolArray:
+        """Whether the value at an end of an interval lies in the interval, or next to it."""
+        piece = self._piece_at(unit, side)
+        if side == "low":  # a run that follows an atom starts above the atom's value
+            before = np.maximum(piece - 1, 0)
+            after_atom = (before < piece) & self._is_atom[before] & ~self._is_atom[piece]
+            return np.asarray(~after_atom | (unit > self.edges[piece]))
+        return np.asarray(self._is_atom[piece] | (unit == 1.0))
+
+    def _piece_at(self, unit: FloatArray, side: Literal["low", "high"]) -> NDArray[np.intp]:
+        """Index of the piece that an interval starts in (above its low end) or stops in."""
+        # An end at an edge between two pieces belongs to the piece on the inside.
+        inside: Literal["left", "right"] = "right" if side == "low" else "left"
+        piece = np.searchsorted(self.edges, unit, side=inside) - 1
+        return np.clip(piece, 0, len(self.low) - 1)
 
     def log_slope(self, values: FloatArray) -> FloatArray:
         """Log of du/dx in a run, log of the interval's width on an atom, -inf where undefined."""

@@ -161,6 +161,13 @@ class Domain:
         stops = chosen.values(np.asarray(high, dtype=np.float64), "high")
         return (starts, stops) if starts.ndim else (float(starts), float(stops))
 
+    def has_ends(
+        self, column: int, low: FloatArray, high: FloatArray
+    ) -> tuple[BoolArray, BoolArray]:
+        """Whether the two values that `interval` returns lie in the interval themselves."""
+        chosen = self.maps[self.active[column]]
+        return chosen.has_end(low, "low"), chosen.has_end(high, "high")
+
     def log_density_factor(self, points: FloatArray) -> FloatArray:
         """Log of the factor that turns densities on the unit cube into the user's units.
 

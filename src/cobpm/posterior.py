@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -59,8 +58,10 @@ class Posterior:
         partitions: The draws of partitions.
         masses: Mass of each set in each leaf of each partition, (all leaves, S).
         report: The engine, why it was chosen, and how far to trust it.
-        leaf_probabilities: P(l | data) with the number of sub-regions l as the index, where the engine knows it.
-        log_evidence: Log marginal likelihood of the points in the unit cube, where the engine knows it.
+        leaf_probabilities: P(l | data) with the number of sub-regions l as the index, where the
+            engine knows it.
+        log_evidence: Log marginal likelihood of the points in the unit cube, where the engine knows
+            it.
         notices: What happened to the data on the way.
         provenance: Version, settings, sizes and fingerprint of the data.
     """
@@ -122,8 +123,9 @@ class Posterior:
         """Posterior draws of a divergence.
 
         Args:
-            divergence: "kl", "reverse_kl", "jeffreys", "js", "tv", "hellinger", "squared_hellinger", "chi2", "renyi:2",
-                "tsallis:2", "alpha:0.5" (with any order), or a convex function φ for ∑ p φ(q/p).
+            divergence: "kl", "reverse_kl", "jeffreys", "js", "tv", "hellinger",
+                "squared_hellinger", "chi2", "renyi:2", "tsallis:2", "alpha:0.5" (with any order),
+                or a convex function φ for ∑ p φ(q/p).
             first: Name of the set that p stands for. Only needed with more than two sets.
             second: Name of the set that q stands for.
         """
@@ -144,9 +146,10 @@ class Posterior:
             divergence: See `draws`.
             first: See `draws`.
             second: See `draws`.
-            read_out: "mean", the posterior mean: exact where the engine is and the divergence allows it, and then the same
-                for every seed; else in closed form given each drawn partition where there is one, averaged over the draws.
-                "median" of the draws. "plug", the divergence of the mean masses of each partition, averaged.
+            read_out: "mean", the posterior mean: exact where the engine is and the divergence
+                allows it, and then the same for every seed; else in closed form given each drawn
+                partition where there is one, averaged over the draws. "median" of the draws.
+                "plug", the divergence of the mean masses of each partition, averaged.
         """
         chosen = divergences.parse(divergence, "estimate")
         check_choice(read_out, READ_OUTS, parameter="read_out", owner="estimate")
@@ -179,18 +182,30 @@ class Posterior:
 
     def summary(
         self,
-        divergence: tuple[str | Callable[[Any], Any], ...] = divergences.SUMMARY,
+        divergence: str | Callable[[Any], Any] | Iterable[Any] = divergences.SUMMARY,
         *,
         level: float = 0.9,
         first: str | None = None,
         second: str | None = None,
     ) -> pd.DataFrame:
-        """A table with a row per divergence: mean, median, interval, and a note where there is one to make."""
+        """A table with a row per divergence.
+
+        It has the mean, the median, the credible interval from `low` to `high`, and a note where
+        there is one to make.
+
+        Args:
+            divergence: One divergence or several; see `draws`.
+            level: Probability that an interval is to hold.
+            first: See `draws`.
+            second: See `draws`.
+        """
         import pandas as pd
 
         level = check_level(level, owner="summary")
         i, j = self._pair(first, second, "summary")
         rows = []
+        if isinstance(divergence, str) or not isinstance(divergence, Iterable):
+            divergence = [divergence]
         for item in divergence:
             chosen = divergences.parse(item, "summary")
             drawn = self._draws(chosen, i, j)
@@ -219,10 +234,12 @@ class Posterior:
     ) -> pd.DataFrame:
         """The sub-regions of the most probable partition drawn, in the user's units.
 
-        Each row has the region (`where`, and the ends of its interval in every column), the points of each set in it, the
-        posterior mean of each set's mass, the log ratio of the two densities with its credible interval, and the probability
-        that the first set is the denser one. These are averaged over all partitions drawn, not only the one that is shown.
-        The rows are in the order of how much they contribute to the total variation distance.
+        Each row has the region in words (`where`), the points of each set in it, the posterior mean
+        of each set's mass, the log ratio of the two densities with its credible interval, the
+        probability that the first set is the denser one, and the ends of the region in every
+        column. Masses and ratios are averaged over all partitions drawn, not only the one that is
+        shown. The rows are in the order of how much they contribute to the total variation
+        distance; with a single set, in the order of its mass.
         """
         from cobpm.regions import region_table
 
@@ -256,10 +273,11 @@ class Posterior:
     def density(
         self, points: Any, which: str | None = None, *, level: float | None = None
     ) -> FloatArray | Band:
-        """Density of one set at some points, in the user's units, averaged over the posterior; 0 outside the domain.
+        """Density of one set at some points, in the user's units, averaged over the posterior.
 
-        At a value with an interval of its own on the unit axis (see `domain`), it is a density with respect to counting
-        measure in that column: a probability, not a probability per unit.
+        It is 0 outside the domain. At a value with an interval of its own on the unit axis (see
+        `domain`), it is a density with respect to counting measure in that column: a probability,
+        not a probability per unit.
 
         Args:
             points: As many columns as the samples.
@@ -278,7 +296,11 @@ class Posterior:
     # --- elsewhere -----------------------------------------------------------------------------
 
     def save(self, path: Any) -> None:
-        """Write the posterior to a file that `cobpm.load` reads. The file appears whole or not at all."""
+        """Write the posterior to a file that `cobpm.load` reads.
+
+        The file appears whole or not at all. The exact means of a `summary` of two sets go with it;
+        the engine that knows all others does not, and `estimate` averages over the draws for those.
+        """
         from cobpm.storage import save
 
         save(self, path)
@@ -289,44 +311,51 @@ class Posterior:
 
         return to_datatree(self)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to another process: all but the engine's recursion, as in `save`."""
+        return {**self.__dict__, "_moments": None}
+
     def __repr__(self) -> str:
         sizes = ", ".join(
             f"{name} ({size:,})" for name, size in zip(self.names, self.model.sizes, strict=True)
         )
-        return (
+        about = (
             f"Posterior of {sizes} in {len(self.columns)} column{'s' * (len(self.columns) != 1)}: "
             f"{len(self.partitions):,} draws by engine {self.report.engine!r}, "
             f"{self.leaves.mean():.1f} sub-regions on average"
         )
+        warnings = [f"Warning: {sentence}" for sentence in self.report.warnings]
+        return "\n".join([about, *warnings, *(f"Notice: {notice}" for notice in self.notices)])
 
     # --- inside --------------------------------------------------------------------------------
 
     def _pair(self, first: str | None, second: str | None, owner: str) -> tuple[int, int]:
+        if len(self.names) == 1:
+            seen = Seen(f"a posterior of the single set '{self.names[0]}'")
+            way_out = "Fit both samples together: compare(x, y), or fit([x, y, …])."
+            raise bad("first", owner, "name a set to compare with another one", seen, way_out)
         if first is None and second is None and len(self.names) == 2:
             return 0, 1
         i, j = self._set(first, "first", owner), self._set(second, "second", owner)
         if i == j:
-            raise bad("second", owner, "name another set than the first", second)
+            way_out = f"The sets are {self._known_names()}."
+            raise bad("second", owner, "name another set than the first", second, way_out)
         return i, j
 
     def _set(self, name: str | None, parameter: str, owner: str) -> int:
         if name is None and len(self.names) == 1 and parameter == "which":
             return 0
-        known = ", ".join(map(repr, self.names[:8])) + (" …" if len(self.names) > 8 else "")
-        if name not in self.names:
-            way_out = f"The sets are {known}."
-            if len(self.names) == 1:
-                way_out += " A divergence needs two."
+        if name is None or str(name) not in self.names:  # keys such as 2013 became names "2013"
+            example = f"{parameter}={self.names[parameter == 'second']!r}"
+            way_out = f"The sets are {self._known_names()}: {owner}(…, {example}), say."
             raise bad(parameter, owner, "name one of the sets", name, way_out)
-        return self.names.index(name)
+        return self.names.index(str(name))
+
+    def _known_names(self) -> str:
+        return ", ".join(map(repr, self.names[:8])) + " …" * (len(self.names) > 8)
 
     def _draws(self, divergence: Divergence, i: int, j: int) -> FloatArray:
-        p, q = self._mass_columns[i], self._mass_columns[j]
-        return divergence.of_masses(p, q, self.partitions.starts)
-
-    @cached_property
-    def _mass_columns(self) -> FloatArray:
-        return np.ascontiguousarray(self.masses.T)
+        return divergence.of_masses(self.masses[:, i], self.masses[:, j], self.partitions.starts)
 
     def _pseudo_counts(self, i: int, j: int) -> tuple[FloatArray, FloatArray]:
         a, b = (self.model.delta + self.partitions.counts[:, k] for k in (i, j))
@@ -355,7 +384,7 @@ class Posterior:
     def _at(
         self, codes: IntArray, leaf_values: FloatArray, level: float | None, owner: str
     ) -> FloatArray | Band:
-        """Mean over the draws of what holds in the leaf that a point is in, with quantiles on request."""
+        """Mean over the draws of what holds in a point's leaf, with quantiles on request."""
         if level is not None:
             level = check_level(level, owner=owner)
         n = codes.shape[1]
@@ -378,10 +407,11 @@ def _interval(draws: FloatArray, level: float) -> Interval:
 def draw_masses(partitions: Partitions, model: PaperModel, seed: int) -> FloatArray:
     """m_s ~ Dirichlet(δ + n_s1, …, δ + n_sl) for every set and every partition.
 
-    Gamma variables divided by their sum. Blocks of partitions have streams of their own, so that threads can share the work
-    and the result does not depend on how many there are.
+    Gamma variables divided by their sum. Blocks of partitions have streams of their own, so that
+    threads can share the work and the result does not depend on how many there are.
     """
-    masses = np.empty(partitions.counts.shape)
+    # One set after another: how they are read.
+    masses = np.empty(partitions.counts.shape, order="F")
     edges = np.unique(np.linspace(0, len(partitions), 65).astype(int))
     streams = np.random.SeedSequence(seed).spawn(64)
 

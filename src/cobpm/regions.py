@@ -2,16 +2,61 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import ceil, log10
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cobpm.arrays import FloatArray
+from cobpm.arrays import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from cobpm.domain import Domain
     from cobpm.posterior import Posterior
+
+
+@dataclass(frozen=True)
+class Ends:
+    """What each region spans in one column.
+
+    Attributes:
+        name: The column.
+        low: Lower ends.
+        high: Upper ends.
+        has_low: Whether the lower end lies in the region itself.
+        has_high: Whether the upper end lies in the region itself.
+        cut_low: Whether the region ends there because of a cut, and not where the column does.
+        cut_high: The same for the upper end.
+    """
+
+    name: str
+    low: FloatArray
+    high: FloatArray
+    has_low: BoolArray
+    has_high: BoolArray
+    cut_low: BoolArray
+    cut_high: BoolArray
+
+    def sentences(self) -> list[str]:
+        """Each region's part in words; empty where the column is not cut."""
+        parts = []
+        for row, (a, b) in enumerate(zip(self.low.tolist(), self.high.tolist(), strict=True)):
+            half = b / 2 - a / 2  # halved first: the difference may overflow
+            low, high = _in_words(a, half), _in_words(b, half)
+            above, below = ("≤" if has[row] else "<" for has in (self.has_low, self.has_high))
+            if not (self.cut_low[row] or self.cut_high[row]):
+                parts.append("")
+            elif a == b:
+                parts.append(f"{self.name} = {low}")
+            elif not self.cut_high[row]:
+                parts.append(f"{self.name} {'≥' if above == '≤' else '>'} {low}")
+            elif not self.cut_low[row]:
+                parts.append(f"{self.name} {below} {high}")
+            else:
+                parts.append(f"{low} {above} {self.name} {below} {high}")
+        return parts
 
 
 def region_table(post: Posterior, level: float, pair: tuple[int, int] | None) -> pd.DataFrame:
@@ -20,20 +65,13 @@ def region_table(post: Posterior, level: float, pair: tuple[int, int] | None) ->
 
     shown = post.partitions.one(int(np.argmax(post.partitions.log_weights(post.model))))
     levels, indices = shown.boxes()
-    ends = {}
-    for active, column in enumerate(post.domain.active):
-        width = np.ldexp(1.0, -levels[:, active].astype(int))
-        start = indices[:, active] * width
-        low, high = post.domain.interval(active, start, start + width)
-        ends[post.columns[column]] = (low, high, levels[:, active] > 0)
-
+    ends = all_ends(post.domain, levels, indices)
     # (draws, regions, sets): what every drawn partition puts on these regions.
     masses = post.partitions.box_masses(post.masses, levels, indices)
-    table: dict[str, Any] = {"where": _sentences(ends, len(levels))}
-    for name, (low, high, _) in ends.items():
-        table[f"{name}_low"], table[f"{name}_high"] = low, high
+    table: dict[str, Any] = {"where": where(ends, len(levels))}
     for k, name in enumerate(post.names):
         table[f"points_{name}"] = shown.counts[:, k].astype(np.int64)
+    for k, name in enumerate(post.names):
         table[f"mass_{name}"] = masses[:, :, k].mean(axis=0)
     if pair is None:
         order = np.argsort(-masses[:, :, 0].mean(axis=0), kind="stable")
@@ -46,18 +84,44 @@ def region_table(post: Posterior, level: float, pair: tuple[int, int] | None) ->
         )
         table[f"p_{post.names[pair[0]]}_denser"] = (p > q).mean(axis=0)
         order = np.argsort(-np.abs((p - q).mean(axis=0)), kind="stable")
+    # Last, since there may be many columns.
+    for end in ends:
+        table[_free(f"{end.name}_low", table)] = end.low
+        table[_free(f"{end.name}_high", table)] = end.high
     return pd.DataFrame(table).iloc[order].reset_index(drop=True)
 
 
-def _sentences(ends: dict[str, tuple[FloatArray, FloatArray, Any]], rows: int) -> list[str]:
+def all_ends(domain: Domain, levels: IntArray, indices: IntArray) -> list[Ends]:
+    """What boxes span in every column that varies; they are given as by `Partitions.boxes`."""
+    found = []
+    for active, column in enumerate(domain.active):
+        width = np.ldexp(1.0, -levels[:, active].astype(int))
+        start = indices[:, active] * width
+        stop = start + width
+        low, high = domain.interval(active, start, stop)
+        has_low, has_high = domain.has_ends(active, start, stop)
+        name = domain.columns[column]
+        found.append(Ends(name, low, high, has_low, has_high, start > 0.0, stop < 1.0))
+    return found
+
+
+def where(ends: list[Ends], rows: int) -> list[str]:
     """Each region in words, naming the columns that were cut."""
-    result = []
-    for row in range(rows):
-        parts = []
-        for name, (low, high, cut) in ends.items():
-            if not cut[row]:
-                continue
-            a, b = low[row], high[row]
-            parts.append(f"{name} = {a:.6g}" if a == b else f"{a:.6g} ≤ {name} ≤ {b:.6g}")
-        result.append(" and ".join(parts) if parts else "everywhere")
-    return result
+    parts = zip(*(end.sentences() for end in ends), strict=True) if ends else [()] * rows
+    return [" and ".join(filter(None, row)) or "everywhere" for row in parts]
+
+
+def _in_words(end: float, half: float) -> str:
+    """The end of an interval: exact if that is short, else as many digits as its width needs."""
+    exact = f"{end:.15g}"
+    if len(exact) <= 8 or half == 0.0:
+        return exact
+    orders = log10(abs(end)) - log10(half)
+    return f"{end:.{min(17, max(5, ceil(orders) + 2))}g}"
+
+
+def _free(name: str, table: dict[str, Any]) -> str:
+    """The name, made longer if a column of the user's is called like one of the table's own."""
+    while name in table:
+        name = f"column_{name}"
+    return name

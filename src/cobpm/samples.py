@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from cobpm.arrays import FloatArray
 
 LARGEST_EXACT = 2**53  # from here on, float64 cannot tell neighbouring integers apart
+LARGEST_COUNT = 2**31 - 1  # products of two still fit into 64 bits
 MOST_SETS = 2**16  # the index of a set is stored in 16 bits
 
 
@@ -118,7 +119,7 @@ def as_samples(
             point, anything that NumPy reads as one of these, or a data frame or series.
         owner: The function that the user called, for messages.
         names: Names of the sets; by default the keys of `sets`, or "1", "2", ...
-        parameters: What the user calls each set, for messages; by default `sets[...]`.
+        parameters: What the user calls each set, for messages; by default `samples[...]`.
     """
     if isinstance(sets, Mapping):
         keys, samples = list(sets), list(sets.values())
@@ -129,9 +130,9 @@ def as_samples(
     else:
         rule = "be a list of samples or a dictionary {name: sample}"
         seen = Seen(f"one object of type {type(sets).__name__}")
-        raise bad("sets", owner, rule, seen, "For a single sample, put it in a list: [sample].")
+        raise bad("samples", owner, rule, seen, "For a single sample, put it in a list: [sample].")
     _check_names(names, len(samples), owner)
-    parameters = [f"sets[{key!r}]" for key in keys] if parameters is None else parameters
+    parameters = [f"samples[{key!r}]" for key in keys] if parameters is None else parameters
 
     tables = [_read(sample, p, owner) for sample, p in zip(samples, parameters, strict=True)]
     columns = _common_columns(tables, parameters, owner)
@@ -157,11 +158,12 @@ def as_points(points: Any, columns: Sequence[str], *, parameter: str, owner: str
 
 def _check_names(names: Sequence[str], count: int, owner: str) -> None:
     if not 1 <= count <= MOST_SETS:
-        raise bad("sets", owner, f"hold 1 to {MOST_SETS} samples", Seen(f"{count} samples"))
+        raise bad("samples", owner, f"hold 1 to {MOST_SETS} samples", Seen(f"{count} samples"))
     if len(names) != count:
         raise bad("names", owner, f"name each of the {count} samples", Seen(f"{len(names)} names"))
     if twice := _repeated(names):
-        raise bad("names", owner, "be all different", Seen(f"{_listed(twice)} more than once"))
+        seen = Seen(f"{_listed(twice)} more than once")
+        raise bad("samples", owner, "have names that differ as text", seen, "Rename one of them.")
 
 
 def _repeated(names: Iterable[str]) -> list[str]:
@@ -225,9 +227,8 @@ def _read(sample: Any, parameter: str, owner: str) -> _Table:
         raise bad(parameter, owner, "be a dense array or a data frame", seen, way_out)
     else:
         table = _read_frame(sample, parameter, owner) or _read_array(sample, parameter, owner)
-    rows, width = table.values.shape
-    if rows == 0 or width == 0:
-        seen = Seen(f"an empty sample ({rows} rows, {width} columns)")
+    if table.values.size == 0:
+        seen = Seen("an empty sample ({} rows, {} columns)".format(*table.values.shape))
         way_out = "Check the filter or selection that produced it."
         raise bad(parameter, owner, "hold at least one point and one column", seen, way_out)
     _check_finite(table, parameter, owner)
@@ -408,8 +409,10 @@ def check_count(
     value: Any, *, minimum: int = 1, parameter: str, owner: str, way_out: str = ""
 ) -> int:
     """Return a whole number of at least `minimum` as an int."""
-    if math.isfinite(_real(value)) and minimum <= value == int(value):
+    if minimum <= _real(value) <= LARGEST_COUNT and value == int(value):
         return int(value)
+    if math.inf > _real(value) > LARGEST_COUNT:
+        raise bad(parameter, owner, f"be at most {LARGEST_COUNT:,}", value, way_out)
     raise bad(parameter, owner, f"be a whole number of at least {minimum}", value, way_out)
 
 
@@ -417,9 +420,9 @@ def check_level(level: Any, *, parameter: str = "level", owner: str) -> float:
     """Return the probability that an interval is to hold, strictly between 0 and 1."""
     if 0 < _real(level) < 1:
         return float(level)
-    meant = f"Did you mean {level / 100:g}? " if 1 < _real(level) < 100 else ""
-    rule = "be a number between 0 and 1, both excluded"
-    raise bad(parameter, owner, rule, level, f"{meant}0.9 means a 90% interval.")
+    percent = 50 <= _real(level) < 100
+    way_out = f"Did you mean {level / 100:g}?" if percent else "0.9 means a 90% interval."
+    raise bad(parameter, owner, "be a number between 0 and 1, both excluded", level, way_out)
 
 
 def check_rng(rng: Any, *, parameter: str = "rng", owner: str) -> np.random.Generator:
@@ -429,10 +432,7 @@ def check_rng(rng: Any, *, parameter: str = "rng", owner: str) -> np.random.Gene
     if rng is None or is_seed or isinstance(rng, kinds):
         return np.random.default_rng(rng)
     rule = "be None, a non-negative integer, a SeedSequence, a BitGenerator or a Generator"
-    way_out = "np.random.default_rng(seed) makes a Generator."
-    if isinstance(rng, np.random.RandomState):
-        way_out = f"A RandomState cannot be split into independent streams. {way_out}"
-    raise bad(parameter, owner, rule, rng, way_out)
+    raise bad(parameter, owner, rule, rng, "np.random.default_rng(seed) makes a Generator.")
 
 
 def check_bounds(
@@ -481,7 +481,7 @@ def _read_bounds(bounds: Any, columns: Sequence[str], parameter: str, owner: str
     d, by_name = len(columns), isinstance(bounds, Mapping)
     if unknown := [key for key in bounds if str(key) not in columns] if by_name else []:
         rule = f"name columns out of {_listed(columns)}"
-        raise bad(parameter, owner, rule, Seen(_listed(unknown)))
+        raise bad(parameter, owner, rule, Seen(_listed(unknown)), "Columns may be left out.")
     chosen = [columns.index(str(key)) for key in bounds] if by_name else list(range(d))
     pairs = np.full((d, 2), np.nan)
     try:
@@ -495,5 +495,6 @@ def _read_bounds(bounds: Any, columns: Sequence[str], parameter: str, owner: str
             raise ValueError
     except (TypeError, ValueError):
         rule = f"be None, 'ranks', (low, high), {d} such pairs, or pairs by column name"
-        raise bad(parameter, owner, rule, bounds) from None
+        way_out = "Did you mean 'ranks'?" if isinstance(bounds, str) else "Every end is a number."
+        raise bad(parameter, owner, rule, bounds, way_out) from None
     return pairs

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cobpm.diagnostics import Convergence
-from cobpm.divergences import SUMMARY
+from cobpm.divergences import SUMMARY, parse
 from cobpm.domain import Domain
 from cobpm.engines.fit import Report
 from cobpm.model import PaperModel
 from cobpm.partitions import Partitions
 from cobpm.posterior import Posterior
-from cobpm.samples import Seen, bad
+from cobpm.samples import InputError, Seen, bad
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,12 +27,16 @@ FORMAT = 1
 
 
 def save(post: Posterior, path: Any) -> None:
-    """Write a posterior to a NumPy archive: next to its place first, then moved there in one step."""
-    target = Path(path)
+    """Write a posterior to a NumPy archive: beside its place first, then moved in one step."""
+    target = _as_path(path, "save")
     if not target.parent.is_dir():
         raise bad(
             "path", "save", "lie in a folder that exists", str(target), "Create the folder first."
         )
+    if target.is_dir():
+        way_out = f"Add a name, for example {target.name}/posterior.npz."
+        raise bad("path", "save", "name a file", Seen(f"the folder '{target}'"), way_out)
+    _work_out_means(post)
     report = asdict(post.report)
     about = {
         "format": FORMAT,
@@ -46,7 +49,7 @@ def save(post: Posterior, path: Any) -> None:
         "provenance": post.provenance,
         "exact_means": post._exact_means,
     }
-    arrays = {
+    arrays: dict[str, Any] = {
         "about": np.array(json.dumps(about)),
         "splits": post.partitions.splits,
         "node_starts": post.partitions.node_starts,
@@ -61,6 +64,8 @@ def save(post: Posterior, path: Any) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             np.savez(file, **arrays)
+            file.flush()
+            os.fsync(file.fileno())  # on the disk before the name points to it
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(beside, 0o666 & ~umask)  # as an ordinary new file would be
@@ -72,11 +77,12 @@ def save(post: Posterior, path: Any) -> None:
 
 def load(path: Any) -> Posterior:
     """Read what `save` wrote."""
-    source = Path(path)
+    source = _as_path(path, "load")
     if not source.is_file():
-        raise bad("path", "load", "name a file that exists", str(source))
+        way_out = f"Relative paths start from '{Path.cwd()}'."
+        raise bad("path", "load", "name a file that exists", str(source), way_out)
     try:
-        with np.load(source, allow_pickle=False) as file:
+        with source.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         about = json.loads(str(arrays.pop("about")))
         if about["format"] != FORMAT:
@@ -115,18 +121,32 @@ def load(path: Any) -> Posterior:
             provenance=about["provenance"],
             _exact_means=about["exact_means"],
         )
-    except (
-        KeyError,
-        TypeError,
-        EOFError,
-        OSError,
-        zipfile.BadZipFile,
-        json.JSONDecodeError,
-    ) as error:
+    except (InputError, PermissionError):
+        raise
+    except Exception as error:  # a foreign or damaged file can fail at any point
         way_out = f"The file is damaged, or something else ({type(error).__name__})."
         raise bad(
             "path", "load", "name a file that Posterior.save wrote", str(source), way_out
         ) from error
+
+
+def _as_path(path: Any, owner: str) -> Path:
+    try:
+        return Path(path)
+    except TypeError:
+        raise bad("path", owner, "be the path of a file", path) from None
+
+
+def _work_out_means(post: Posterior) -> None:
+    """Let a posterior of two sets remember the exact means in its summary and near it.
+
+    The recursion that knows them is not saved. Other means of a loaded posterior are averaged over
+    its draws.
+    """
+    if len(post.names) == 2:
+        for name in (*SUMMARY, "squared_hellinger"):
+            if parse(name, "save").mean_exists(post.model.delta):
+                post.estimate(name)
 
 
 def to_datatree(post: Posterior) -> xr.DataTree:

@@ -1,4 +1,4 @@
-"""The compiled chains make the moves that the paper's equations say, with the probabilities they say."""
+"""The compiled chains make the moves of the paper's equations, with their probabilities."""
 
 import numpy as np
 import pytest

@@ -125,8 +125,8 @@ def test_names_of_sets() -> None:
         ({1: [1], "1": [2]}, None, "'1' more than once"),
         ([[1], [2]], ["a", "a"], "'a' more than once"),
         ([[1], [2]], ["a"], "name each of the 2"),
-        ([1.0, 2.0], None, "'sets[0]' parameter of fit()"),
-        ({"a": [1], "b": []}, None, "'sets['b']' parameter"),
+        ([1.0, 2.0], None, "'samples[0]' parameter of fit()"),
+        ({"a": [1], "b": []}, None, "'samples['b']' parameter"),
     ],
 )
 def test_bad_sets(sets: Any, names: Any, words: str) -> None:

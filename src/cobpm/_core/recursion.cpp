@@ -436,37 +436,41 @@ std::vector<double> Recursion::expect(const double* region_values, const double*
       return;
     }
     const Series& mine = series_[id];
+    double* kept = slab.take(static_cast<std::size_t>(functions) * mine.size);
+    dual[id] = kept;
+    if (!regions_.expanded(id)) {  // a leaf and nothing else: the series is its weight
+      for (int g = 0; g < functions; ++g) kept[g] = region_values[id * functions + g];
+      return;
+    }
     thread_local std::vector<double> sum;
     const std::int32_t last = mine.first + mine.size - 1;
     sum.assign(functions * (last + 1), 0.0);
-    const double whole = std::exp(log_weight(id, depth) - mine.scale);
-    for (int g = 0; g < functions; ++g) sum[g * (last + 1)] = whole * region_values[id * functions + g];
-    if (regions_.expanded(id)) {
-      for (int column = 0; column < d; ++column) {
-        Ref lower, upper;
-        regions_.children(id, depth, column, lower, upper);
-        if (lower.id == Ref::kNone) continue;
-        const Series a = series(lower, depth + 1), b = series(upper, depth + 1);
-        const double scale = log_tilt_ + a.scale + b.scale - mine.scale;
-        if (scale < kNegligible) continue;
-        const double factor = std::exp(scale);
-        const double *da = dual_of(lower), *db = dual_of(upper);
-        for (int g = 0; g < functions; ++g) {
-          double* out = sum.data() + g * (last + 1);
-          for (std::int32_t i = 0; i < a.size; ++i) {
-            const std::int32_t k0 = a.first + b.first + i + 1;
-            for (std::int32_t j = 0; j < b.size && k0 + j <= last; ++j) {
-              out[k0 + j] += factor / (k0 + j) * (da[g * a.size + i] * b.value[j] + a.value[i] * db[g * b.size + j]);
-            }
-          }
+    for (int column = 0; column < d; ++column) {
+      Ref lower, upper;
+      regions_.children(id, depth, column, lower, upper);
+      if (lower.id == Ref::kNone) continue;
+      const Series a = series(lower, depth + 1), b = series(upper, depth + 1);
+      const double scale = log_tilt_ + a.scale + b.scale - mine.scale;
+      if (scale < kNegligible) continue;
+      const double factor = std::exp(scale);
+      const double *da = dual_of(lower), *db = dual_of(upper);
+      for (int g = 0; g < functions; ++g) {
+        double* out = sum.data() + g * (last + 1);
+        for (std::int32_t i = 0; i < a.size; ++i) {
+          const std::int32_t k0 = a.first + b.first + i + 1;
+          const std::int32_t end = std::min(b.size, last + 1 - k0);
+          const double value = factor * a.value[i], part = factor * da[g * a.size + i];
+          for (std::int32_t j = 0; j < end; ++j) out[k0 + j] += part * b.value[j] + value * db[g * b.size + j];
         }
       }
     }
-    double* kept = slab.take(static_cast<std::size_t>(functions) * mine.size);
+    const double whole = std::exp(log_weight(id, depth) - mine.scale);
     for (int g = 0; g < functions; ++g) {
-      std::copy_n(sum.begin() + g * (last + 1) + mine.first, mine.size, kept + g * mine.size);
+      const double* row = sum.data() + g * (last + 1);
+      for (std::int32_t k = mine.first; k <= last; ++k) {
+        kept[g * mine.size + k - mine.first] = k ? row[k] / k : whole * region_values[id * functions + g];
+      }
     }
-    dual[id] = kept;
   });
   const Series top = root();
   const double* found = dual_of(regions_.root());

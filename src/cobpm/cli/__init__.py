@@ -16,12 +16,7 @@ def main() -> None:
 @main.command()
 @click.option("--seed", default=1, show_default=True, help="Seed of the posterior draws.")
 def demo(seed: int) -> None:
-    """Compare two small samples made on the spot, whose divergences are known.
-
-    \b
-    Example:
-      cobpm demo
-    """
+    """Compare two small samples with known divergences."""
     from cobpm.cli.demo import show
 
     show(seed)

@@ -30,8 +30,8 @@ def show(seed: int) -> None:
     console.print(f"x: {SIZE} points from Beta(6, 5).  y: {SIZE} points from Beta(5, 6).\n")
     table = Table(title="Posterior of each divergence", title_justify="left")
     table.add_column("divergence")
-    for name in ("median", "90% interval", "truth"):
-        table.add_column(name, justify="right")
+    for heading in ("median", "90% interval", "truth"):
+        table.add_column(heading, justify="right")
     truth = true_values()
     for name, row in summary.iterrows():
         table.add_row(
@@ -55,7 +55,7 @@ def show(seed: int) -> None:
 
 
 def true_values() -> dict[str, float]:
-    """The divergences between Beta(6, 5) and Beta(5, 6): closed forms, and one-dimensional quadrature."""
+    """The divergences between Beta(6, 5) and Beta(5, 6): closed forms and quadrature."""
     # Midpoints of a fine grid: the integrands are smooth, and the error is far below what is shown.
     edges = np.linspace(0.0, 1.0, 200_001)
     t = (edges[:-1] + edges[1:]) / 2

@@ -22,6 +22,7 @@ from cobpm.partitions import Partitions
 
 NEGLIGIBLE = 0.01  # splits per draw: one partition in a hundred lacks one of its many splits
 PROBE_DRAWS = 256
+FEW_REGIONS = 5000
 DEEPEST = 24
 MOST_VISITS = 2_000_000_000  # of points, a few seconds
 
@@ -130,15 +131,15 @@ def run(cells: Cells, model: PaperModel, plan: Plan, reason: str) -> Fit:
         recursion = start(cells, model, depth, plan)
         root = solve(recursion, model, plan, guess)
         guess = root.mean_leaves
-        if left_out(recursion, root, depth, plan) < NEGLIGIBLE:
-            break
-        if depth == limit:
-            # Crowded data needs depth in few places: below the dense part, only regions with points
-            # are grown.
-            complete(recursion, cells.d, plan)
-            root = solve(recursion, model, plan, guess)
+        negligible = left_out(recursion, root, depth, plan) < NEGLIGIBLE
+        if negligible or depth == limit:
             break
         depth += 1
+    # Below the dense part only regions with points are grown. That is cheap where few are left, and
+    # crowded data needs great depth in few places.
+    if not negligible or len(recursion.frontier()) <= FEW_REGIONS:
+        complete(recursion, cells.d, plan)
+        root = solve(recursion, model, plan, guess)
     return finish(recursion, root, cells, model, plan, depth, reason)
 
 

@@ -13,6 +13,8 @@ from cobpm.divergences import Divergence
 from cobpm.model import PaperModel
 from cobpm.threads import thread_count
 
+TABLE = 512
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -48,17 +50,21 @@ class Moments:
         """E[Σ_leaves g | l] for each g, over `leaves`."""
         delta, sets = self.model.delta, len(self.model.sizes)
         counts = self.recursion.counts()[:, [first, second]]
-        # Most regions are small and share their counts: evaluate g once for each pair of counts.
-        width = int(counts[:, 1].max()) + 1
-        pairs, where = np.unique(
-            counts[:, 0].astype(np.int64) * width + counts[:, 1], return_inverse=True
+        # Nearly all regions are small: look up g of small counts, and work out the rest.
+        small = min(TABLE, int(counts.max()) + 1)
+        a, b = (
+            axis.ravel() for axis in np.meshgrid(*2 * [delta + np.arange(small)], indexing="ij")
         )
-        a, b = delta + pairs // width, delta + pairs % width
+        large = np.flatnonzero((counts >= small).any(axis=1))
+        where = counts[:, 0].astype(np.intp) * small + counts[:, 1]
+        where[large] = 0
         values = np.column_stack([g(a, b) for g in functions])[where]
+        a, b = delta + counts[large, 0], delta + counts[large, 1]
+        values[large] = np.column_stack([g(a, b) for g in functions])
         none = np.full(1, delta)
         empty = np.array([float(g(none, none)[0]) for g in functions])
         single = np.tile(empty, (sets, 1))
         single[first] = [float(g(none + 1, none)[0]) for g in functions]
         single[second] = [float(g(none, none + 1)[0]) for g in functions]
-        found = self.recursion.expect(np.ascontiguousarray(values), empty, single, thread_count())
+        found = self.recursion.expect(values, empty, single, thread_count())
         return list(np.asarray(found).T)

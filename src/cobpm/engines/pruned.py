@@ -32,12 +32,12 @@ from cobpm.model import PaperModel
 from cobpm.partitions import Partitions
 
 BASE_REGIONS = 400_000  # for the regions down to the base depth: deeper helps little and costs much
-# How long to grow: draws per round, most rounds, and splits per draw that may be missing in the end.
+# How long to grow: draws per round, most rounds, and splits per draw that may go missing.
 SKETCH = (100, 10, 0.1)
 FINISH = (300, 40, exact.NEGLIGIBLE)
 SUBSETS = (3, 5)  # how many columns a start from few columns uses
-WANDER_ROUNDS, WANDERERS, WANDER_STEPS = 3, 32, 20_000
-MOVES = 2000  # steps of each draw's own chain in the end
+WANDER_ROUNDS, WANDERERS, WANDER_STEPS = 3, 32, 10_000
+MOVES = 1000  # steps of each draw's own chain in the end
 RHAT_LIMIT = 1.05
 
 

@@ -1,0 +1,1 @@
+"""How long things take: `python -m benchmarks.speed` measures, `benchmarks/results` keeps."""
