@@ -48,7 +48,7 @@ def convergence(quantity: str, draws: ArrayLike) -> Convergence:
     if x.ndim != 2 or x.size == 0:
         raise ValueError(f"draws must have the shape (chains, draws), got {x.shape}")
     chains = len(x)
-    if np.isnan(x).any():
+    if np.isnan(x).any() or x.shape[1] < 4:
         return Convergence(quantity, np.nan, np.nan, chains)
     # Where nothing moves, variances are 0 and their ratio says nothing: decide by the values.
     if (x == x[:, :1]).all():

@@ -27,7 +27,9 @@ def _bar() -> Iterator[Progress]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    # A terminal shows the bar while it lasts; a log file gets one line in the end.
+    with Progress(*columns, console=console, transient=console.is_terminal) as bar:
         task = bar.add_task("", total=1.0)
 
         def report(stage: str, fraction: float) -> None:

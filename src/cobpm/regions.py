@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import ceil, log10
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,10 @@ class Ends:
     cut_low: BoolArray
     cut_high: BoolArray
 
+    def at(self, rows: IntArray) -> Ends:
+        """Some of the regions."""
+        return Ends(self.name, *(getattr(self, entry.name)[rows] for entry in fields(self)[1:]))
+
     def sentences(self) -> list[str]:
         """Each region's part in words; empty where the column is not cut."""
         parts = []
@@ -68,9 +72,15 @@ def region_table(post: Posterior, level: float, pair: tuple[int, int] | None) ->
     ends = all_ends(post.domain, levels, indices)
     # (draws, regions, sets): what every drawn partition puts on these regions.
     masses = post.partitions.box_masses(post.masses, levels, indices)
-    table: dict[str, Any] = {"where": where(ends, len(levels))}
+    counts = shown.counts.astype(np.int64)
+    # Cuts through a repeated value's own interval cannot be seen in the user's units.
+    first, groups = _same_in_words(ends, len(levels))
+    if len(first) < len(levels):
+        ends = [end.at(first) for end in ends]
+        masses, counts = _summed(masses, groups, axis=1), _summed(counts, groups, axis=0)
+    table: dict[str, Any] = {"where": where(ends, len(first))}
     for k, name in enumerate(post.names):
-        table[f"points_{name}"] = shown.counts[:, k].astype(np.int64)
+        table[f"points_{name}"] = counts[:, k]
     for k, name in enumerate(post.names):
         table[f"mass_{name}"] = masses[:, :, k].mean(axis=0)
     if pair is None:
@@ -111,9 +121,24 @@ def where(ends: list[Ends], rows: int) -> list[str]:
     return [" and ".join(filter(None, row)) or "everywhere" for row in parts]
 
 
+def _same_in_words(ends: list[Ends], rows: int) -> tuple[IntArray, list[IntArray]]:
+    """The first of the regions that span the same in the user's units, and all that do."""
+    spans = [(end.low, end.high, end.has_low, end.has_high) for end in ends]
+    table = np.array(spans, dtype=np.float64).reshape(-1, rows).T
+    found: dict[bytes, list[int]] = {}
+    for row in range(rows):
+        found.setdefault(table[row].tobytes(), []).append(row)
+    groups = [np.array(group) for group in found.values()]
+    return np.array([group[0] for group in groups]), groups
+
+
+def _summed(values: Any, groups: list[IntArray], axis: int) -> Any:
+    return np.stack([values.take(group, axis=axis).sum(axis=axis) for group in groups], axis=axis)
+
+
 def _in_words(end: float, half: float) -> str:
     """The end of an interval: exact if that is short, else as many digits as its width needs."""
-    exact = f"{end:.15g}"
+    exact = f"{end + 0.0:.15g}"  # minus zero becomes zero
     if len(exact) <= 8 or half == 0.0:
         return exact
     orders = log10(abs(end)) - log10(half)

@@ -83,12 +83,15 @@ def test_identical_sets(rng, d):
 @pytest.mark.parametrize("distance", [1e2, 1e4])
 def test_sets_far_apart(rng, distance):
     x, y = rng.normal(size=(400, 2)), rng.normal(size=(400, 2)) + distance
-    assert compare(x, y).estimate("tv") > 0.95 if distance < 1e3 else 0.9
+    post = compare(x, y)
+    assert post.estimate("tv") > 0.9
+    assert post.regions()["p_x_denser"][0] in (0.0, 1.0)
 
 
-@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.filterwarnings("ignore::cobpm.diagnostics.ConvergenceWarning")
+@pytest.mark.parametrize("d", [1, 2, 3])
 def test_outlier(rng, d):
-    x, y = rng.normal(size=(300, d)), rng.normal(size=(300, d)) + 1
+    x, y = rng.normal(size=(200, d)), rng.normal(size=(200, d)) + 1
     x[0, 0] = 1e12
     post = cobpm.compare(x, y, rng=1, draws=200)
     assert any("bounds='ranks'" in notice for notice in post.notices)

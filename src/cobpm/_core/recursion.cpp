@@ -189,162 +189,191 @@ void Recursion::up(double log_tilt, int threads, Monitor& monitor) {
   });
 }
 
-// One partition, drawn from the root down: with k splits left in a region, column and share of the lower half (j, i) come with
-// probability ∝ f_lower[i]·f_upper[k−1−i].
+// Partitions, drawn from the root down: with k splits left in a region, column and share of the lower half (j, i) come with probability
+// ∝ f_lower[i]·f_upper[k−1−i]. Many draws go down together and part where they choose differently, so that what is read of a region serves
+// all draws that reach it. Each draw has a random stream of its own and uses it in the order of its own nodes: it would come out the same
+// by itself.
 class Recursion::Drawing {
  public:
-  Drawing(const Recursion& recursion, Draws& out, std::uint64_t seed, std::uint64_t stream)
-      : recursion_(recursion), regions_(recursion.regions_), out_(out), random_(seed, stream) {}
+  Drawing(const Recursion& recursion, std::uint64_t seed, std::int64_t first_stream, std::int64_t draws)
+      : recursion_(recursion), regions_(recursion.regions_), drawn_(draws) {
+    for (std::int64_t i = 0; i < draws; ++i) random_.emplace_back(seed, first_stream + i);
+  }
 
-  Random& random() { return random_; }
+  Random& random(std::int64_t draw) { return random_[draw]; }
 
-  void run(std::int32_t splits) {
-    auto& partitions = out_.partitions;
-    const std::size_t nodes = partitions.splits.size();
-    node_start_ = nodes;
-    leaves_ = 0;
-    stack_.clear();
-    stack_.push_back({regions_.root(), splits, 0});
-    while (!stack_.empty()) {
-      Task task = stack_.back();
-      stack_.pop_back();
-      task.ref = regions_.settle(task.ref);
-      if (task.splits == 0) {
-        leaf(task);
-      } else if (task.ref.id >= 0) {
-        split_region(task);
-      } else {
-        split_sparse(task);
-      }
+  void run(const std::vector<std::int32_t>& splits, Monitor& monitor) {
+    monitor_ = &monitor;
+    Group all;
+    for (std::size_t i = 0; i < splits.size(); ++i) all.push_back({static_cast<std::int32_t>(i), splits[i]});
+    descend(regions_.root(), 0, all);
+  }
+
+  void collect(Draws& out) {
+    for (Partitions& one : drawn_) {
+      one.nodes.push_back(static_cast<std::int64_t>(one.splits.size()));
+      one.leaves.push_back(static_cast<std::int64_t>(one.splits.size() + 1) / 2);
     }
-    partitions.nodes.push_back(static_cast<std::int64_t>(partitions.splits.size() - nodes));
-    partitions.leaves.push_back(leaves_);
+    out.partitions = Partitions::joined(drawn_);
+    out.splits_at_depth = std::move(splits_at_depth_);
+    out.open_leaves = std::move(open_leaves_);
   }
 
  private:
-  struct Task {
-    Ref ref;
-    std::int32_t splits;
-    int depth;
+  struct Member {
+    std::int32_t draw, splits;  // splits left in the region
   };
+  using Group = std::vector<Member>;
 
-  void leaf(const Task& task) {
-    auto& partitions = out_.partitions;
+  // Depth of recursion is the depth of the partition, which is bounded by kBits·d, plus the splits of sparse regions, which are few.
+  void descend(Ref ref, int depth, Group& group) {
+    ref = regions_.settle(ref);
+    const auto leaves = std::stable_partition(group.begin(), group.end(), [](const Member& member) { return member.splits > 0; });
+    for (auto member = leaves; member != group.end(); ++member) leaf(ref, member->draw);
+    group.erase(leaves, group.end());
+    if (group.empty()) return;
+    if (ref.id >= 0) {
+      split_region(ref, depth, group);
+    } else {
+      for (const Member& member : group) split_sparse(ref, member);
+    }
+  }
+
+  void leaf(const Ref& ref, std::int32_t draw) {
+    Partitions& out = drawn_[draw];
     const int s = regions_.points().sets_count;
-    partitions.splits.push_back(-1);
-    ++leaves_;
-    const std::size_t at = partitions.counts.size();
-    partitions.counts.resize(at + s, 0);
-    if (task.ref.id >= 0) {
-      std::copy_n(regions_.counts(task.ref.id), s, partitions.counts.begin() + at);
-      if (!regions_.expanded(task.ref.id)) out_.open_leaves.push_back(task.ref.id);
-    } else if (task.ref.id == Ref::kSingle) {
-      partitions.counts[at + task.ref.set] = 1;
+    out.splits.push_back(-1);
+    const std::size_t at = out.counts.size();
+    out.counts.resize(at + s, 0);
+    if (ref.id >= 0) {
+      std::copy_n(regions_.counts(ref.id), s, out.counts.begin() + at);
+      if (!regions_.expanded(ref.id)) open_leaves_.push_back(ref.id);
+    } else if (ref.id == Ref::kSingle) {
+      out.counts[at + ref.set] = 1;
     }
   }
 
-  void descend(const Task& task, int column, const Ref& lower, const Ref& upper, std::int32_t lower_splits) {
-    out_.partitions.splits.push_back(static_cast<std::int16_t>(column));
-    if (task.ref.id >= 0) {
-      if (out_.splits_at_depth.size() <= static_cast<std::size_t>(task.depth)) out_.splits_at_depth.resize(task.depth + 1);
-      ++out_.splits_at_depth[task.depth];
-    }
-    stack_.push_back({upper, task.splits - 1 - lower_splits, task.depth + 1});
-    stack_.push_back({lower, lower_splits, task.depth + 1});
-  }
-
-  void split_region(const Task& task) {
+  void split_region(const Ref& ref, int depth, const Group& group) {
+    monitor_->check();
     const int d = regions_.points().d;
     struct Option {
+      Ref lower_ref, upper_ref;
       Series lower, upper;
-      double mass;
+      double factor = 0.0;
+      Group below, above;
     };
-    thread_local std::vector<Option> options;
-    options.resize(d);
+    std::vector<Option> options(d);
     // Masses relative to the region's own scale, which bounds them from above up to a factor k/τ.
-    const double base = recursion_.series_[task.ref.id].scale - recursion_.log_tilt_;
-    double total = 0.0;
+    const double base = recursion_.series_[ref.id].scale - recursion_.log_tilt_;
     for (int column = 0; column < d; ++column) {
-      Ref lower, upper;
-      regions_.children(task.ref.id, task.depth, column, lower, upper);
       Option& option = options[column];
-      option.mass = 0.0;
-      if (lower.id == Ref::kNone) continue;
-      option.lower = recursion_.series(lower, task.depth + 1);
-      option.upper = recursion_.series(upper, task.depth + 1);
-      double sum = 0.0;
-      each_share(option.lower, option.upper, task.splits - 1, [&](std::int32_t, double product) {
-        sum += product;
-        return false;
-      });
-      if (sum > 0.0) option.mass = sum * std::exp(option.lower.scale + option.upper.scale - base);
-      total += option.mass;
+      regions_.children(ref.id, depth, column, option.lower_ref, option.upper_ref);
+      if (option.lower_ref.id == Ref::kNone) continue;
+      option.lower = recursion_.series(option.lower_ref, depth + 1);
+      option.upper = recursion_.series(option.upper_ref, depth + 1);
+      option.factor = std::exp(option.lower.scale + option.upper.scale - base);
     }
-    double mark = random_.uniform() * total;
-    int column = 0, possible = -1;
-    for (; column < d; ++column) {
-      if (options[column].mass > 0.0) possible = column;
-      if ((mark -= options[column].mass) < 0.0) break;
+    std::vector<double> sum(d);
+    for (const Member& member : group) {
+      Random& random = random_[member.draw];
+      const std::int32_t splits = member.splits - 1;
+      double total = 0.0;
+      for (int column = 0; column < d; ++column) {
+        const Option& option = options[column];
+        sum[column] = option.factor > 0.0 ? shares(option.lower, option.upper, splits) : 0.0;
+        total += option.factor * sum[column];
+      }
+      double mark = random.uniform() * total;
+      int column = 0, possible = -1;
+      for (; column < d; ++column) {
+        if (options[column].factor * sum[column] > 0.0) possible = column;
+        if ((mark -= options[column].factor * sum[column]) < 0.0) break;
+      }
+      if (column == d) column = possible;  // rounding at the very end of the range
+      if (column < 0) throw std::logic_error("a region was asked for more splits than it can hold");
+      Option& chosen = options[column];
+      const std::int32_t below = draw_share(chosen.lower, chosen.upper, splits, random.uniform() * sum[column]);
+      drawn_[member.draw].splits.push_back(static_cast<std::int16_t>(column));
+      chosen.below.push_back({member.draw, below});
+      chosen.above.push_back({member.draw, splits - below});
     }
-    if (column == d) column = possible;  // rounding at the very end of the range
-    if (column < 0) throw std::logic_error("a region was asked for more splits than it can hold");
-    double sum = 0.0;
-    const Option& chosen = options[column];
-    each_share(chosen.lower, chosen.upper, task.splits - 1, [&](std::int32_t, double product) {
-      sum += product;
-      return false;
-    });
-    mark = random_.uniform() * sum;
-    std::int32_t lower_splits = -1;
-    each_share(chosen.lower, chosen.upper, task.splits - 1, [&](std::int32_t i, double product) {
-      if (product > 0.0) lower_splits = i;
-      return (mark -= product) < 0.0;
-    });
-    Ref lower, upper;
-    regions_.children(task.ref.id, task.depth, column, lower, upper);
-    descend(task, column, lower, upper, lower_splits);
+    if (splits_at_depth_.size() <= static_cast<std::size_t>(depth)) splits_at_depth_.resize(depth + 1);
+    splits_at_depth_[depth] += static_cast<std::int64_t>(group.size());
+    for (Option& option : options) {
+      if (option.below.empty()) continue;
+      descend(option.lower_ref, depth + 1, option.below);
+      descend(option.upper_ref, depth + 1, option.above);
+    }
   }
 
-  // Visits the ways to share `splits` between two halves, until told to stop.
-  template <class Visit>
-  static void each_share(const Series& lower, const Series& upper, std::int32_t splits, Visit visit) {
-    const std::int32_t from = std::max(lower.first, splits - (upper.first + upper.size - 1));
-    const std::int32_t to = std::min(lower.first + lower.size - 1, splits - upper.first);
+  // Ways to share splits between two halves: i below from `from` to `to`.
+  static std::pair<std::int32_t, std::int32_t> range(const Series& lower, const Series& upper, std::int32_t splits) {
+    return {std::max(lower.first, splits - (upper.first + upper.size - 1)),
+            std::min(lower.first + lower.size - 1, splits - upper.first)};
+  }
+
+  static double shares(const Series& lower, const Series& upper, std::int32_t splits) {
+    const auto [from, to] = range(lower, upper, splits);
+    double sum = 0.0;
+    for (std::int32_t i = from; i <= to; ++i) sum += lower.value[i - lower.first] * upper.value[splits - i - upper.first];
+    return sum;
+  }
+
+  static std::int32_t draw_share(const Series& lower, const Series& upper, std::int32_t splits, double mark) {
+    const auto [from, to] = range(lower, upper, splits);
+    std::int32_t possible = from;
     for (std::int32_t i = from; i <= to; ++i) {
-      if (visit(i, lower.value[i - lower.first] * upper.value[splits - i - upper.first])) return;
+      const double mass = lower.value[i - lower.first] * upper.value[splits - i - upper.first];
+      if (mass > 0.0) possible = i;
+      if ((mark -= mass) < 0.0) break;
     }
+    return possible;
   }
 
   // An empty region shares its splits out evenly: f[i]·f[k−1−i] is the same for all i. Beside a single point, the half that holds it gets i
-  // with probability ∝ i+1.
-  void split_sparse(Task task) {
-    const int column = static_cast<int>(random_.below(regions_.points().d));
-    const std::int32_t splits = task.splits - 1;
-    if (task.ref.id == Ref::kEmpty) {
-      descend(task, column, task.ref, task.ref, static_cast<std::int32_t>(random_.below(splits + 1)));
-      return;
+  // with probability ∝ i+1. Seldom visited, so draws go alone here, with a stack of their own: there is no bound on the depth.
+  void split_sparse(const Ref& start, const Member& member) {
+    Partitions& out = drawn_[member.draw];
+    Random& random = random_[member.draw];
+    std::vector<std::pair<Ref, std::int32_t>> stack{{start, member.splits}};
+    while (!stack.empty()) {
+      auto [ref, splits] = stack.back();
+      stack.pop_back();
+      if (splits-- == 0) {
+        leaf(ref, member.draw);
+        continue;
+      }
+      const int column = static_cast<int>(random.below(regions_.points().d));
+      const Ref empty{Ref::kEmpty};
+      if (ref.id == Ref::kEmpty) {
+        const std::int32_t below = static_cast<std::int32_t>(random.below(splits + 1));
+        out.splits.push_back(static_cast<std::int16_t>(column));
+        stack.push_back({empty, splits - below});
+        stack.push_back({empty, below});
+        continue;
+      }
+      // Among the pairs 0 ≤ j ≤ i ≤ splits, i stands i+1 times.
+      const double pair = 0.5 * (splits + 1.0) * (splits + 2.0) * random.uniform();
+      const std::int32_t own = std::clamp(static_cast<std::int32_t>((std::sqrt(8.0 * pair + 1.0) - 1.0) / 2.0), 0, splits);
+      const auto [levels, indices] = box(out.splits);
+      if (ref.point < 0) ref.point = find(levels, indices);
+      const int shift = kBits - 1 - std::min(levels[column], kBits - 1);
+      const bool upper = (regions_.points().code(column, ref.point) >> shift) & 1;
+      out.splits.push_back(static_cast<std::int16_t>(column));
+      stack.push_back(upper ? std::pair{ref, own} : std::pair{empty, splits - own});
+      stack.push_back(upper ? std::pair{empty, splits - own} : std::pair{ref, own});
     }
-    // Half of the uniform pairs (i, j) with 0 ≤ j ≤ i ≤ splits have each i just i+1 times.
-    const double pairs = 0.5 * (splits + 1.0) * (splits + 2.0) * random_.uniform();
-    std::int32_t own = static_cast<std::int32_t>((std::sqrt(8.0 * pairs + 1.0) - 1.0) / 2.0);
-    own = std::clamp(own, 0, splits);
-    const auto [levels, indices] = box();
-    if (task.ref.point < 0) task.ref.point = find(levels, indices);
-    const bool upper = (regions_.points().code(column, task.ref.point) >> (kBits - 1 - std::min(levels[column], kBits - 1))) & 1;
-    const Ref empty{Ref::kEmpty};
-    descend(task, column, upper ? empty : task.ref, upper ? task.ref : empty, upper ? splits - own : own);
   }
 
-  // The box of the node about to be written, read back from the nodes before it. Seldom needed.
-  std::pair<std::vector<int>, std::vector<std::uint64_t>> box() const {
+  // The box of the node about to be written, read back from the nodes before it.
+  std::pair<std::vector<int>, std::vector<std::uint64_t>> box(const std::vector<std::int16_t>& splits) const {
     const int d = regions_.points().d;
-    const auto& splits = out_.partitions.splits;
     std::vector<int> levels(d, 0);
     std::vector<std::uint64_t> indices(d, 0);
     std::vector<std::pair<int, bool>> path;  // columns on the way down; whether the upper half is being written
-    for (std::size_t i = node_start_; i < splits.size(); ++i) {
-      if (splits[i] >= 0) {
-        path.emplace_back(splits[i], false);
+    for (const std::int16_t split : splits) {
+      if (split >= 0) {
+        path.emplace_back(split, false);
       } else {
         while (path.back().second) path.pop_back();
         path.back().second = true;
@@ -372,27 +401,30 @@ class Recursion::Drawing {
 
   const Recursion& recursion_;
   const Regions& regions_;
-  Draws& out_;
-  Random random_;
-  std::vector<Task> stack_;
-  std::size_t node_start_ = 0;
-  std::int64_t leaves_ = 0;
+  Monitor* monitor_ = nullptr;
+  std::vector<Partitions> drawn_;
+  std::vector<Random> random_;
+  std::vector<std::int64_t> splits_at_depth_, open_leaves_;
 };
 
 Recursion::Draws Recursion::draw(const std::vector<double>& cumulative, std::int32_t first, std::int64_t draws, std::uint64_t seed,
                                  int threads, Monitor& monitor) const {
   check_current();
-  const std::int64_t block = 16;
+  // As many draws together as leave every thread two tasks.
+  const std::int64_t block = std::clamp<std::int64_t>(draws / (2 * std::max(threads, 1)), 16, 2048);
   std::vector<Draws> parts((draws + block - 1) / block);
   monitor.parallel(parts.size(), threads, [&](std::size_t task) {
     const std::int64_t from = task * block, to = std::min(draws, from + block);
-    for (std::int64_t i = from; i < to; ++i) {
-      Drawing drawing(*this, parts[task], seed, i);
-      const double mark = drawing.random().uniform() * cumulative.back();
+    Drawing drawing(*this, seed, from, to - from);
+    std::vector<std::int32_t> splits;
+    for (std::int64_t i = 0; i < to - from; ++i) {
+      const double mark = drawing.random(i).uniform() * cumulative.back();
       const auto found = std::upper_bound(cumulative.begin(), cumulative.end() - 1, mark);
-      drawing.run(first + static_cast<std::int32_t>(found - cumulative.begin()));
-      monitor.check(1.0);
+      splits.push_back(first + static_cast<std::int32_t>(found - cumulative.begin()));
     }
+    drawing.run(splits, monitor);
+    drawing.collect(parts[task]);
+    monitor.check(static_cast<double>(to - from));
   });
   Draws all;
   std::vector<Partitions> drawn;

@@ -32,4 +32,5 @@ def run(cells: Cells, model: PaperModel, engine: str, plan: Plan) -> Fit:
         f"depth {fit.report.depth}, as far as all regions are within the budget, is not enough: "
         f"about {fit.report.left_out:.2g} splits per draw would be missing"
     )
+    del fit  # its regions would take memory beside those of the other engine
     return pruned.run(cells, model, plan, reason)

@@ -170,8 +170,9 @@ def one_run(
     best.grow(seed + 6000, FINISH)
     drawn, _ = best.draw(draws, seed)
     moved = move_on(drawn, cells, model, plan, seed + 7000)
-    drift = (moved.leaves.mean() - drawn.leaves.mean()) / max(drawn.leaves.std(), 1e-9)
-    return Run(best, moved, float(drift))
+    spread = float(drawn.leaves.std())
+    drift = float(moved.leaves.mean() - drawn.leaves.mean()) / spread if spread > 0 else 0.0
+    return Run(best, moved, drift)
 
 
 def begin(cells: Cells, model: PaperModel, plan: Plan, depth: int) -> Growth:

@@ -1,0 +1,73 @@
+"""An interrupt (Ctrl-C) stops long work at once."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+
+BEFORE = """
+import numpy as np, cobpm, cobpm.api
+rng = np.random.default_rng(1)
+def pair(n, d): return rng.normal(size=(n, d)), rng.normal(size=(n, d)) + 0.3
+"""
+JOBS = {
+    "cherry chains": "cobpm.compare(*data, engine='mcmc', draws=200_000_000)",
+    "guided chain": (
+        "cobpm.compare(*data, engine='mcmc', kernel='guided', draws=9, burn_in=2**31 - 1, chains=1)"
+    ),
+    "counting": "cobpm.compare(*data, engine='exact', max_regions=20_000_000)",
+    "drawing": "cobpm.compare(*data, engine='exact', draws=50_000_000)",
+    "pruned": "[cobpm.compare(*data, engine='pruned', chains=20) for _ in range(9)]",
+    "asking": "post = cobpm.compare(*data)\nwhile True: post.density(data[0], 'x', level=0.9)",
+}
+DATA = {"counting": "pair(2_000_000, 3)", "pruned": "pair(3000, 20)"}
+
+
+def stop(command, wait_for):
+    """Start, wait for a line, give it a moment, interrupt it; say how long it took to end."""
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert process.stdout.readline().strip() == wait_for
+        time.sleep(0.7)
+        assert process.poll() is None, process.stderr.read()
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=20)
+        return time.monotonic() - began, process.returncode, output, errors
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_interrupt(job):
+    data = DATA.get(job, "pair(2000, 3)")
+    script = f"{BEFORE}\ndata = {data}\nprint('ready', flush=True)\n{JOBS[job]}"
+    seconds, code, _, errors = stop([sys.executable, "-c", script], "ready")
+    assert code == -signal.SIGINT
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert seconds < 3  # within a second on a machine that has nothing else to do
+
+
+def test_interrupt_of_a_command():
+    # The demo itself is too quick to be interrupted: a long job takes its place.
+    script = f"""{BEFORE}
+from cobpm.cli import demo, main
+def show(seed):
+    data = pair(2000, 3)
+    print('ready', flush=True)
+    {JOBS["cherry chains"]}
+demo.callback = lambda seed: show(seed)
+main(["demo"])
+"""
+    seconds, code, _, errors = stop([sys.executable, "-c", script], "ready")
+    assert code in (1, 130)
+    assert "Traceback" not in errors
+    assert seconds < 3
