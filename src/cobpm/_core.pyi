@@ -63,6 +63,10 @@ class Exact:
         """Log-odds that a region is split rather than a leaf, given that it is reached."""
     def frontier(self) -> _Ids:
         """Regions with two points or more whose halves are unknown."""
+    def frontier_points(self) -> int:
+        """Points in those regions together: the cost of expanding them, per column."""
+    def forget_points(self) -> None:
+        """Drop the lists of points that expanding needs, when there is no more of it to come."""
     def counts(self) -> NDArray[np.uint32]:
         """Points of each set in each region."""
     @property

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from cobpm import engines
 from cobpm.domain import Domain
 from cobpm.engines import Plan
+from cobpm.engines.exact import BYTES_PER_REGION
 from cobpm.model import PaperModel, improper_because
 from cobpm.posterior import Posterior, provenance
 from cobpm.progress import shown
@@ -25,12 +28,13 @@ from cobpm.samples import (
 from cobpm.threads import thread_count
 
 MODELS = ("paper",)
+MOST_EXPECTED = 1000  # cells before any data: beyond, the prior is all but improper
 MAX_REGIONS = 8_000_000  # of two sets: about half a gigabyte
 
 
 def _affordable(max_regions: int, sets: int) -> int:
     """As many regions of this many sets as take the memory of `max_regions` of two."""
-    return max(1000, max_regions * 60 // (52 + 4 * sets))  # bytes: counts, and what does not grow
+    return max(1000, max_regions * BYTES_PER_REGION // (BYTES_PER_REGION - 8 + 4 * sets))
 
 
 def compare(
@@ -172,10 +176,23 @@ def _posterior(samples: Samples, owner: str, **given: Any) -> Posterior:
     check_choice(given["model"], MODELS, parameter="model", owner=owner)
     engine = check_choice(given["engine"], engines.ENGINES, parameter="engine", owner=owner)
     kernel = check_choice(given["kernel"], engines.KERNELS, parameter="kernel", owner=owner)
-    delta = check_positive(given["delta"], parameter="delta", owner=owner)
+    delta = check_positive(
+        given["delta"], parameter="delta", owner=owner, way_out="The paper uses 0.5."
+    )
     counts = {
-        name: check_count(given[name], minimum=minimum, parameter=name, owner=owner)
-        for name, minimum in (("draws", 1), ("burn_in", 0), ("chains", 1), ("max_regions", 1000))
+        name: check_count(
+            given[name],
+            minimum=minimum,
+            parameter=name,
+            owner=owner,
+            way_out=f"The default is {default:,}.",
+        )
+        for name, minimum, default in (
+            ("draws", 1, 3000),
+            ("burn_in", 0, 5000),
+            ("chains", 1, 4),
+            ("max_regions", 1000, MAX_REGIONS),
+        )
     }
     thin = given["thin"]
     if thin is not None:
@@ -187,7 +204,11 @@ def _posterior(samples: Samples, owner: str, **given: Any) -> Posterior:
     cells = domain.encode(samples)
     sigma = given["sigma"]
     sigma = (
-        cells.d + 1.0 if sigma is None else check_positive(sigma, parameter="sigma", owner=owner)
+        cells.d + 1.0
+        if sigma is None
+        else check_positive(
+            sigma, parameter="sigma", owner=owner, way_out=f"The default is {cells.d + 1}."
+        )
     )
     problem = improper_because(delta, sigma, cells.d, len(samples.names))
     if problem is not None:
@@ -199,6 +220,15 @@ def _posterior(samples: Samples, owner: str, **given: Any) -> Posterior:
             f"An empty cell could be split for ever; {problem[1]}.",
         )
     model = PaperModel(delta, sigma, cells.d, samples.sizes)
+    if model.prior_mean_leaves > MOST_EXPECTED:
+        raise bad(
+            "sigma",
+            owner,
+            "hold the number of cells down",
+            sigma,
+            f"With delta={delta:g} the prior expects {model.prior_mean_leaves:,.0f} cells. The "
+            f"default, sigma={cells.d + 1}, is larger; a larger delta helps too.",
+        )
     seed, mass_seed = (int(word) for word in rng.integers(0, 2**63, size=2))
     with shown(given["progress"]) as progress:
         plan = Plan(
@@ -225,7 +255,7 @@ def _posterior(samples: Samples, owner: str, **given: Any) -> Posterior:
         "kernel": kernel,
         **counts,
         "thin": thin,
-        "seed": given["rng"] if isinstance(given["rng"], int) else None,
+        "seed": int(given["rng"]) if isinstance(given["rng"], int | np.integer) else None,
     }
     return Posterior.from_fit(
         samples, domain, model, fitted, mass_seed, provenance(settings, samples)

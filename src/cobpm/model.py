@@ -75,14 +75,19 @@ class PaperModel:
         Kept low enough for the series of an empty region, (d τ Γ(δ)^S)^k, to fall by 3% or more at
         each step.
         """
-        slope = (
-            digamma(leaves)
-            - self.sigma
-            - self.delta * digamma(self._sizes + self.delta * leaves).sum()
-        )
-        if self.d == 0:
-            return float(slope)
-        return float(min(slope, np.log(0.97) - np.log(self.d) - self.log_empty))
+        return min(self._log_slope(leaves), self._steepest)
+
+    def outruns_tilt(self, leaves: float) -> bool:
+        """Whether a leaf near l is so cheap that the tilt cannot follow."""
+        return self._log_slope(leaves) > self._steepest
+
+    def _log_slope(self, leaves: float) -> float:
+        price = self.delta * digamma(self._sizes + self.delta * leaves).sum()
+        return float(digamma(leaves) - self.sigma - price)
+
+    @property
+    def _steepest(self) -> float:
+        return float(np.log(0.97) - np.log(self.d) - self.log_empty) if self.d else np.inf
 
     @cached_property
     def log_empty(self) -> float:
@@ -94,14 +99,20 @@ class PaperModel:
         """Log of the prior's normaliser, Σ_l e^{−σ l} (l−1)! d^{l−1} (Γ(δ)^l / Γ(δ l))^S."""
         return float(logsumexp(self._log_prior_terms()))
 
+    @property
+    def prior_mean_leaves(self) -> float:
+        """E[l] before any data."""
+        probabilities = self.prior_leaf_probabilities()
+        return float(probabilities @ np.arange(1, len(probabilities) + 1))
+
     def prior_leaf_probabilities(self) -> FloatArray:
         """P(l) before any data, for l = 1, 2, … as far as it matters."""
         terms = self._log_prior_terms()
         return np.exp(terms - logsumexp(terms))
 
     def _log_prior_terms(self) -> FloatArray:
-        if self.d == 0:
-            return np.zeros(1)
+        if self.d == 0:  # one cell, and no way to split it
+            return np.array([-self.sigma])
         prior = PaperModel(self.delta, self.sigma, self.d, (0,) * len(self.sizes))
         leaves = np.arange(1.0, 20_001.0)
         while True:
@@ -131,9 +142,9 @@ def improper_because(delta: float, sigma: float, d: int, sets: int) -> tuple[str
     if d == 0 or sets * delta > 1.0 + 1e-12:
         return None
     if sets * delta < 1.0 - 1e-12:
-        enough = np.ceil(100 / sets) / 100
+        enough = max(0.5, 1 / sets)
         if improper_because(enough, sigma, d, sets) is not None:
-            enough += 0.01  # the limit itself asks for more sigma than this
+            enough += 0.1  # the limit itself asks for more sigma than this
         number = "one sample set" if sets == 1 else f"{sets} sample sets"
         return "delta", f"with {number} delta={enough:g} or more will do"
     least = float(np.log(d * sets) + sets * gammaln(delta))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cobpm.diagnostics import Convergence
+from cobpm.diagnostics import Convergence, check_partitions
 from cobpm.divergences import SUMMARY, parse
 from cobpm.domain import Domain
 from cobpm.engines.fit import Report
@@ -101,6 +101,15 @@ def load(path: Any) -> Posterior:
             for name, array in arrays.items()
             if name.startswith("domain_")
         }
+        if invalid := check_partitions(
+            arrays["splits"],
+            arrays["node_starts"][:-1],
+            arrays["counts"],
+            arrays["leaf_starts"][:-1],
+            model["sizes"],
+            model["d"],
+        ):
+            raise ValueError("; ".join(invalid))
         return Posterior(
             names=tuple(about["names"]),
             columns=tuple(about["columns"]),

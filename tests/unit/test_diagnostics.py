@@ -71,7 +71,6 @@ def test_where_nothing_moves() -> None:
     assert convergence("l", np.full((4, 100), 7)) == Convergence("l", 1.0, 400.0, 4)
     stuck = np.repeat([[1.0], [1.0], [2.0]], 100, axis=1)
     assert convergence("l", stuck) == Convergence("l", math.inf, 3.0, 3)
-    assert convergence("l", [[5.0]]) == Convergence("l", 1.0, 1.0, 1)
 
 
 def test_one_stuck_chain_among_moving_ones() -> None:

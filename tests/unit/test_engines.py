@@ -18,10 +18,10 @@ def test_dense_regions_are_counted_before_they_are_made(d, depth):
 
 
 def test_deepest_depth_respects_both_budgets(monkeypatch):
-    cells = cells_of([np.random.default_rng(0).random((50, 3))])
+    cells = cells_of([np.random.default_rng(0).random((500, 3))])
     depth = exact.deepest_within(cells, 1000)
     assert exact.dense_regions(3, depth) <= 1000 < exact.dense_regions(3, depth + 1)
-    monkeypatch.setattr(exact, "MOST_VISITS", 50 * 10)  # ten passes over fifty points
+    monkeypatch.setattr(exact, "MOST_VISITS", 500 * 10)  # ten passes over the points
     assert exact.deepest_within(cells, 10**9) == 3  # C(5, 3) = 10 level vectors of depth 3
 
 

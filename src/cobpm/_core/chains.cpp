@@ -128,6 +128,7 @@ Chain::Candidates& Chain::candidates(std::int64_t id) {
   for (int column = 0; column < d; ++column) {
     sum += top == -HUGE_VAL ? 0.0 : std::exp(rho[column] - top);
     shares_.push_back(sum);
+    log_rho_.push_back(rho[column]);
   }
   for (int column = 0; column < d; ++column) shares_[found.at + column] /= sum > 0.0 ? sum : 1.0;
   found.weight = Wide::from_log(top == -HUGE_VAL ? top : top + std::log(sum));
@@ -141,9 +142,7 @@ Wide Chain::weight_of(const Node& node) {
 
 double Chain::log_rho(const Node& node, int column) {
   if (node.ref.id < 0) return weight_of(node).log() - std::log(regions_.points().d);
-  const Candidates& found = candidates(node.ref.id);
-  const double* share = shares_.data() + found.at;
-  return found.weight.log() + std::log(share[column] - (column ? share[column - 1] : 0.0));
+  return log_rho_[candidates(node.ref.id).at + column];
 }
 
 int Chain::draw_column(const Node& node) {
@@ -165,8 +164,7 @@ void Chain::halves(const Node& node, int column, Ref& lower, Ref& upper) const {
   if (node.ref.id == Ref::kEmpty) return;
   int level = 0;  // how often this column was halved on the way here
   for (std::int32_t up = node.parent; up >= 0; up = nodes_[up].parent) level += nodes_[up].column == column;
-  const int shift = kBits - 1 - std::min(level, kBits - 1);
-  (((regions_.points().code(column, node.ref.point) >> shift) & 1) ? upper : lower) = node.ref;
+  (regions_.points().above_middle(column, node.ref.point, level) ? upper : lower) = node.ref;
 }
 
 std::int32_t Chain::make_node(const Ref& ref, std::int32_t parent, std::int32_t depth) {
@@ -271,13 +269,17 @@ std::int32_t Chain::last_split() {
 void Chain::step() {
   const std::uint64_t bits = random_.bits();
   if (kernel_ == Kernel::cherry && (bits & (kSwapEvery - 1)) == 0) {
-    const std::int32_t at = static_cast<std::int32_t>(random_.below(static_cast<std::uint32_t>(nodes_.size())));
+    std::int32_t at;  // any of the 2l−1 nodes, whose number an exchange does not change
+    do {
+      at = static_cast<std::int32_t>(random_.below(static_cast<std::uint32_t>(nodes_.size())));
+    } while (nodes_[at].column < 0 && nodes_[at].slot < 0);
     if (!can_swap(at) || random_.uniform() >= swap_ratio(at)) return;
     swap(at);
     ++accepted_;
     return;
   }
   const std::size_t leaves = slots_.size();
+  if (regions_.points().d == 0) return;  // nothing to split along
   const bool up = leaves == 1 || (bits >> 63);
   if (up && kernel_ == Kernel::uniform) {
     if (leaves >= price_.size()) return;
@@ -431,7 +433,7 @@ std::vector<Chain::Move> Chain::moves() {
     const std::int32_t at = static_cast<std::int32_t>(i);
     if (std::find(free_.begin(), free_.end(), at) != free_.end()) continue;
     if (can_swap(at)) {
-      const double chosen = 1.0 / (kSwapEvery * static_cast<double>(nodes_.size()));
+      const double chosen = 1.0 / (kSwapEvery * (2.0 * leaves - 1.0));
       add(chosen * std::min(1.0, swap_ratio(at)), [at](Chain& chain) { chain.swap(at); });
     }
     if (nodes_[at].inner != 1) continue;

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "monitor.hpp"
@@ -112,7 +111,7 @@ class Chain {
   double split_ratio_ = 0.0;             // acceptance ratio of the guided proposal from here
   SumTree sums_;
   std::vector<Candidates> candidates_;   // per region
-  std::vector<double> shares_;
+  std::vector<double> shares_, log_rho_;
   Wide weight_empty_, weight_single_;
   std::int64_t accepted_ = 0;
 };

@@ -7,8 +7,13 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
 
 #include "chains.hpp"
 #include "monitor.hpp"
@@ -45,10 +50,12 @@ Out<T> give(std::vector<T>&& data) {
 
 // Called from the core with the GIL released: lets Python's signal handlers run and reports progress.
 Monitor::Poll poll_with(const Progress& progress) {
-  return [&progress](double fraction) {
+  // Borrowed: the caller holds the function for as long as the call lasts.
+  const nb::handle report = progress ? nb::handle(*progress) : nb::handle();
+  return [report](double fraction) {
     nb::gil_scoped_acquire hold;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (progress) (*progress)(fraction);
+    if (report.is_valid()) report(fraction);
   };
 }
 
@@ -126,7 +133,10 @@ class Exact {
   Out<double> expect(In<double, Matrix> region_values, In<double, Vector> empty_values, In<double, Matrix> single_values, int threads,
                      Progress progress) {
     const int functions = static_cast<int>(empty_values.shape(0));
-    if (static_cast<std::int64_t>(region_values.shape(0)) != regions_->size()) throw std::invalid_argument("a row per region is needed");
+    if (static_cast<std::int64_t>(region_values.shape(0)) != regions_->size() || region_values.shape(1) != empty_values.shape(0) ||
+        single_values.shape(0) != static_cast<std::size_t>(cells_.sets_count) || single_values.shape(1) != empty_values.shape(0)) {
+      throw std::invalid_argument("a row per region and per set is needed, with a value per function");
+    }
     Monitor monitor(poll_with(progress), static_cast<double>(regions_->size()));
     std::vector<double> result;
     {
@@ -157,6 +167,15 @@ class Exact {
   Out<double> split_log_odds(In<std::int64_t, Vector> ids) {
     return give(recursion_->split_log_odds({ids.data(), ids.data() + ids.shape(0)}));
   }
+
+  // How many points the regions of the frontier hold together: what expanding them costs for each column.
+  std::int64_t frontier_points() const {
+    std::int64_t sum = 0;
+    for (const std::int64_t id : regions_->frontier()) sum += regions_->total(id);
+    return sum;
+  }
+
+  void forget_points() { regions_->forget_points(); }
 
   Out<std::int64_t> frontier() { return give(regions_->frontier()); }
 
@@ -310,6 +329,8 @@ NB_MODULE(_core, m) {
       .def("plant", &Exact::plant, "splits"_a, "starts"_a, "threads"_a, "progress"_a = nb::none())
       .def("split_log_odds", &Exact::split_log_odds, "ids"_a)
       .def("frontier", &Exact::frontier)
+      .def("frontier_points", &Exact::frontier_points)
+      .def("forget_points", &Exact::forget_points)
       .def("counts", &Exact::counts)
       .def_prop_ro("size", &Exact::size)
       .def_prop_ro("bytes", &Exact::bytes);

@@ -9,7 +9,9 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace cobpm {
@@ -64,12 +66,18 @@ class Monitor {
     std::vector<std::thread> workers;
     workers.reserve(extra);
     for (std::size_t i = 0; i < extra; ++i) {
-      workers.emplace_back([&] {
-        work();
+      try {
+        workers.emplace_back([&] {
+          work();
+          const std::lock_guard<std::mutex> guard(running_lock);
+          --running;
+          ended.notify_one();
+        });
+      } catch (const std::system_error&) {  // no more threads to be had: those that run do the work
         const std::lock_guard<std::mutex> guard(running_lock);
-        --running;
-        ended.notify_one();
-      });
+        running -= extra - i;
+        break;
+      }
     }
     work();
     // The caller may run out of tasks first: it goes on listening for an interrupt while the others finish.
@@ -89,6 +97,7 @@ class Monitor {
     }
     for (auto& worker : workers) worker.join();
     if (failure) std::rethrow_exception(failure);
+    if (stop_.load()) throw Stopped{};  // stopped from outside: this work is not complete
   }
 
  private:

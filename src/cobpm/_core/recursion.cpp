@@ -41,7 +41,7 @@ class Recursion::Pool {
  private:
   double* allocate(std::size_t size) {
     const std::lock_guard<std::mutex> guard(lock_);
-    slabs_.push_back(std::make_unique_for_overwrite<double[]>(size));
+    slabs_.emplace_back(new double[size]);
     return slabs_.back().get();
   }
   std::mutex lock_;
@@ -357,8 +357,7 @@ class Recursion::Drawing {
       const std::int32_t own = std::clamp(static_cast<std::int32_t>((std::sqrt(8.0 * pair + 1.0) - 1.0) / 2.0), 0, splits);
       const auto [levels, indices] = box(out.splits);
       if (ref.point < 0) ref.point = find(levels, indices);
-      const int shift = kBits - 1 - std::min(levels[column], kBits - 1);
-      const bool upper = (regions_.points().code(column, ref.point) >> shift) & 1;
+      const bool upper = regions_.points().above_middle(column, ref.point, levels[column]);
       out.splits.push_back(static_cast<std::int16_t>(column));
       stack.push_back(upper ? std::pair{ref, own} : std::pair{empty, splits - own});
       stack.push_back(upper ? std::pair{empty, splits - own} : std::pair{ref, own});

@@ -33,6 +33,7 @@ std::uint64_t multisets(std::uint64_t n, std::uint64_t k) {
 
 Regions::Regions(Points points, int base_depth, int threads, Monitor& monitor) : points_(points), base_depth_(base_depth) {
   if (base_depth < 0 || base_depth > 30) throw std::invalid_argument("base depth must lie between 0 and 30");
+  if (points.d > INT16_MAX || points.n > INT32_MAX - 8) throw std::invalid_argument("more columns or points than can be numbered");
   if (points.d == 0) base_depth_ = 0;  // no column to halve: the whole space is one region
   lay_out();
   count(threads, monitor);
@@ -85,13 +86,13 @@ void Regions::lay_out() {
 // A pass over the points for each level vector at the base depth. Keys of `base` bits in lanes as narrow as they allow.
 template <class Code>
 void Regions::count_base(int threads, Monitor& monitor) {
-  const int d = points_.d, s = points_.sets_count, base = base_depth_, bits = std::max(base, 1);
+  const int d = points_.d, s = points_.sets_count, base = base_depth_;
   const std::size_t n = points_.n;
   std::vector<Code> top(d * n);
   monitor.parallel(d, threads, [&](std::size_t column) {
     const std::uint64_t* code = points_.codes + column * n;
     Code* out = top.data() + column * n;
-    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<Code>(code[i] >> (kBits - bits));
+    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<Code>(code[i] >> (kBits - base));
   });
   monitor.parallel(vectors_at_[base], threads, [&](std::size_t rank) {
     constexpr std::size_t kBlock = 2048;  // keys of a block stay in the first-level cache
@@ -105,7 +106,7 @@ void Regions::count_base(int threads, Monitor& monitor) {
       for (int column = 0; column < d; ++column) {
         if (v[column] == 0) continue;
         const Code* code = top.data() + column * n + start;
-        const int level = v[column], drop = bits - level;
+        const int level = v[column], drop = base - level;
         for (std::size_t i = 0; i < block; ++i) key[i] = static_cast<Code>((key[i] << level) | (code[i] >> drop));
       }
       const std::uint16_t* set = points_.sets + start;
@@ -119,7 +120,9 @@ void Regions::count(int threads, Monitor& monitor) {
   const int d = points_.d, s = points_.sets_count, base = base_depth_;
   counts_.assign(cells_ * s, 0);
   totals_.assign(cells_, 0);
-  if (base <= 16) {
+  if (base == 0) {
+    for (std::size_t i = 0; i < points_.n; ++i) ++counts_[points_.sets[i]];
+  } else if (base <= 16) {
     count_base<std::uint16_t>(threads, monitor);
   } else {
     count_base<std::uint32_t>(threads, monitor);
@@ -306,6 +309,7 @@ void Regions::expand(const std::vector<std::int64_t>& wanted, int threads, Monit
         const int shift = kBits - 1 - levels[column];
         std::uint32_t* count = half.counts.data() + 2 * column * s;
         std::int64_t* single = half.single.data() + 2 * column;
+        monitor.check();
         for (const std::uint32_t point : list) {
           const int upper = (points_.code(column, point) >> shift) & 1;
           ++count[upper * s + points_.sets[point]];

@@ -26,6 +26,11 @@ struct Points {
   int sets_count;
 
   std::uint64_t code(int column, std::size_t point) const { return codes[column * n + point]; }
+  // Whether a point lies in the upper half of the interval that `level` halvings of a column lead to. Past the end of the grid all points
+  // count as lower, here as in trees.cpp.
+  bool above_middle(int column, std::size_t point, int level) const {
+    return level < kBits && ((code(column, point) >> (kBits - 1 - level)) & 1);
+  }
 };
 
 // What a split leads to: a region with two points or more (id ≥ 0), or something so simple that it is never stored.
@@ -43,7 +48,6 @@ class Regions {
   const Points& points() const { return points_; }
   int base_depth() const { return base_depth_; }
   std::int64_t size() const { return cells_ + static_cast<std::int64_t>(grown_.size()); }
-  std::int64_t cells() const { return cells_; }  // the dense ones come first
   std::size_t bytes() const;
 
   Ref root() const { return classify(0); }
@@ -63,7 +67,9 @@ class Regions {
   void plant(const std::int16_t* splits, const std::vector<std::int64_t>& starts, int threads, Monitor& monitor);
   // Regions with two points or more whose children are not known.
   std::vector<std::int64_t> frontier() const;
-  // Grown regions by depth, deepest first: the order of an upward pass below the dense part.
+  // Lists of points are kept for expanding further. Once that is done they are only in the way.
+  void forget_points() { lists_.clear(); }
+  // Grown regions by their depth.
   std::vector<std::vector<std::int64_t>> grown_by_depth() const;
 
   // Dense layout, for loops over whole depths: ids of depth m are [depth_start(m), depth_start(m+1)), 2^m to a level vector.

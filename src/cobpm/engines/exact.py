@@ -19,12 +19,14 @@ from cobpm.engines.fit import Fit, Plan, Report
 from cobpm.engines.moments import Moments
 from cobpm.model import PaperModel
 from cobpm.partitions import Partitions
+from cobpm.samples import bad
 
 NEGLIGIBLE = 0.01  # splits per draw: one partition in a hundred lacks one of its many splits
 PROBE_DRAWS = 256
 FEW_REGIONS = 5000
 DEEPEST = 24
 MOST_VISITS = 2_000_000_000  # of points, a few seconds
+BYTES_PER_REGION = 60  # of two sets
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def deepest_within(cells: Cells, max_regions: int) -> int:
         depth < DEEPEST
         and d > 0
         and dense_regions(d, depth + 1) <= max_regions
-        and comb(depth + d, depth + 1) * cells.n <= MOST_VISITS
+        and comb(depth + d, depth + 1) * max(cells.n, 40 * d) <= MOST_VISITS  # tables are d wide
     ):
         depth += 1
     return depth
@@ -109,6 +111,14 @@ def solve(
         if 8 * spread * abs(model.log_tilt(mean) - log_tilt) < 8 * np.log(10):
             break
         guess = mean
+    if root.probabilities[-1] > 1e-6 and model.outruns_tilt(root.mean_leaves):
+        raise bad(
+            "sigma",
+            "fit",
+            "keep the number of cells within bounds",
+            model.sigma,
+            f"The posterior reaches beyond {root.leaves[-1]:,} cells. Raise sigma or delta.",
+        )
     return root
 
 
@@ -143,10 +153,15 @@ def run(cells: Cells, model: PaperModel, plan: Plan, reason: str) -> Fit:
     return finish(recursion, root, cells, model, plan, depth, reason)
 
 
+def most_bytes(plan: Plan) -> int:
+    """What regions that are grown one by one, with the lists of their points, may take."""
+    return max(BYTES_PER_REGION * plan.max_regions, 200_000_000)
+
+
 def left_out(recursion: _core.Exact, root: Root, depth: int, plan: Plan) -> float:
     """Estimate from a few draws what the next depths would add."""
     _, splits_at_depth, open_leaves = recursion.draw(
-        root.cumulative, root.first, PROBE_DRAWS, plan.seed, plan.threads, None
+        root.cumulative, root.first, PROBE_DRAWS, plan.seed + 1, plan.threads, None
     )
     return expected_beyond(splits_at_depth, depth, PROBE_DRAWS) if len(open_leaves) else 0.0
 
@@ -154,7 +169,12 @@ def left_out(recursion: _core.Exact, root: Root, depth: int, plan: Plan) -> floa
 def complete(recursion: _core.Exact, d: int, plan: Plan) -> None:
     """Grow all regions with two points or more to the end, or as far as the budget allows."""
     while len(frontier := recursion.frontier()):
-        if recursion.size + 2 * d * len(frontier) > plan.max_regions:
+        points = recursion.frontier_points()
+        if (
+            recursion.size + 2 * d * len(frontier) > plan.max_regions
+            or recursion.bytes + 4 * points > most_bytes(plan)
+            or d * points > MOST_VISITS / 4
+        ):
             return
         recursion.expand(frontier, plan.threads, plan.follow("growing regions"))
 
@@ -177,6 +197,7 @@ def finish(
         plan.threads,
         plan.follow("drawing partitions"),
     )
+    recursion.forget_points()
     beyond = expected_beyond(splits_at_depth, depth, plan.draws) if len(open_leaves) else 0.0
     warnings: tuple[str, ...] = ()
     if beyond >= 5 * NEGLIGIBLE:

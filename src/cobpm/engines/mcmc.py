@@ -36,7 +36,7 @@ def run(cells: Cells, model: PaperModel, plan: Plan, reason: str) -> Fit:
         thin,
         plan.seed,
         plan.threads,
-        plan.follow(f"running {plan.chains} chains"),
+        plan.follow("running chains"),
     )
     partitions = Partitions.from_core(packed, cells.d)
     found = judge(partitions, model, plan.chains)
@@ -55,7 +55,7 @@ def run(cells: Cells, model: PaperModel, plan: Plan, reason: str) -> Fit:
 
 
 def most_leaves(cells: Cells) -> int:
-    """More leaves than any chain will reach: the length of the price table."""
+    """The length of the price table: chains go no further than this many leaves."""
     return cells.n + 2000
 
 

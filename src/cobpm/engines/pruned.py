@@ -10,9 +10,8 @@ starts twice, from all columns and from the few that tell most by themselves, le
 wander off from the draws, and plants what the chains and the other start have found into the
 recursion, which then sums over all of it. Whole runs are repeated with other seeds and other
 columns: where they do not agree, partitions that matter are still missing, and the user is told so.
-    In the end every draw goes
-some way along a cherry chain of its own, which knows no limits of depth: that corrects what was
-left out near the leaves.
+In the end every draw goes some way along a cherry chain of its own, which knows no limits of depth:
+that corrects what was left out near the leaves.
 """
 
 from __future__ import annotations
@@ -67,7 +66,9 @@ class Growth:
             if len(ids) == 0:
                 self.left_out = 0.0
                 return
-            if self.recursion.size + 2 * self.model.d * len(ids) > self.plan.max_regions:
+            if self.recursion.size + 2 * self.model.d * len(
+                ids
+            ) > self.plan.max_regions or self.recursion.bytes > exact.most_bytes(self.plan):
                 self.left_out = len(open_leaves) / draws  # as if each were split once
                 return
             self.recursion.expand(ids, self.plan.threads, self.plan.follow("growing regions"))
@@ -98,6 +99,7 @@ class Run:
     """What one run ends with."""
 
     growth: Growth
+    depth: int  # of the base
     partitions: Partitions  # after their own chains
     drift: float  # of l on the way, in standard deviations of l
 
@@ -110,19 +112,23 @@ def run(cells: Cells, model: PaperModel, plan: Plan, reason: str) -> Fit:
     )
     gains = column_gains(cells, model, plan)
     per_run = -(-plan.draws // plan.chains)
-    runs = [
-        one_run(cells, model, plan, depth, columns_to_start_from(gains, i, plan.seed), i, per_run)
-        for i in range(plan.chains)
-    ]
-    joined = join([one.partitions for one in runs])
+    best: Run | None = None
+    drawn, evidence = [], []
+    for i in range(plan.chains):
+        columns = columns_to_start_from(gains, i, plan.seed)
+        one = one_run(cells, model, plan, depth, columns, i, per_run)
+        drawn.append(one.partitions)
+        evidence.append(one.growth.root.log_total)
+        if best is None or evidence[-1] > best.growth.root.log_total:
+            best = one  # the regions of the others are not needed any more
+    assert best is not None
+    joined = join(drawn)
     found = judge(joined, model, plan.chains)
-    evidence = np.array([one.growth.root.log_total for one in runs])
-    best = runs[int(evidence.argmax())]
     agreed = all(not entry.rhat > RHAT_LIMIT for entry in found)
     partitions = joined
     if not agreed:  # then at most one of the runs is right
-        drawn, _ = best.growth.draw(plan.draws, plan.seed + 7)
-        partitions = move_on(drawn, cells, model, plan, plan.seed + 8)
+        again, _ = best.growth.draw(plan.draws, plan.seed + 7)
+        partitions = move_on(again, cells, model, plan, plan.seed + 8)
     return Fit(
         partitions,
         Report(
@@ -130,11 +136,11 @@ def run(cells: Cells, model: PaperModel, plan: Plan, reason: str) -> Fit:
             reason,
             kernel="cherry",
             chains=plan.chains if agreed else 1,
-            depth=depth,
+            depth=best.depth,
             regions=best.growth.recursion.size,
             left_out=best.growth.left_out,
             convergence=found,
-            warnings=tuple(warnings_about(found, evidence, best, agreed)),
+            warnings=tuple(warnings_about(found, np.array(evidence), best, agreed)),
         ),
         leaf_probabilities=best.growth.root.leaf_probabilities(),
         log_evidence=best.growth.root.log_total - model.log_prior_total,
@@ -153,8 +159,9 @@ def one_run(
     """Two starts, wandering chains, and all they found in one recursion."""
     seed = plan.seed + 1_000_003 * (which + 1)
     growths = []
+    depth = max(0, depth - which % 2)
     for start, seeded in enumerate((False, True)):
-        growth = begin(cells, model, plan, max(0, depth - which % 2))
+        growth = begin(cells, model, plan, depth)
         if seeded:
             for k in SUBSETS:
                 if k < cells.d and k <= len(columns):
@@ -168,11 +175,11 @@ def one_run(
     other, best = sorted(growths, key=lambda growth: growth.root.log_total)
     best.plant(other.draw(WANDERERS, seed + 5000)[0])
     best.grow(seed + 6000, FINISH)
-    drawn, _ = best.draw(draws, seed)
+    drawn, _ = best.draw(draws, seed + 8000)
     moved = move_on(drawn, cells, model, plan, seed + 7000)
     spread = float(drawn.leaves.std())
     drift = float(moved.leaves.mean() - drawn.leaves.mean()) / spread if spread > 0 else 0.0
-    return Run(best, moved, drift)
+    return Run(best, depth, moved, drift)
 
 
 def begin(cells: Cells, model: PaperModel, plan: Plan, depth: int) -> Growth:
@@ -215,7 +222,10 @@ def from_few_columns(
 ) -> Partitions:
     """Exact draws of partitions that use only these columns."""
     few, seen = replace(model, d=len(columns)), restricted(cells, columns)
-    depth = min(exact.deepest_within(seen, BASE_REGIONS), exact.first_depth(few.d, cells.n) + 1)
+    depth = min(
+        exact.deepest_within(seen, min(BASE_REGIONS, plan.max_regions)),
+        exact.first_depth(few.d, cells.n) + 1,
+    )
     growth = begin(seen, few, plan, depth)
     drawn, _ = growth.draw(WANDERERS, seed)
     names = np.append(columns, -1).astype(np.int16)  # a leaf is −1 and stays so
@@ -236,7 +246,7 @@ def move_on(
         cells.sets,
         len(cells.sizes),
         model.log_gamma(),
-        model.log_price(most_leaves(cells)),
+        model.log_price(max(most_leaves(cells), int(partitions.leaves.max()) + 1000)),
         partitions.splits,
         partitions.node_starts,
         steps,
@@ -271,6 +281,11 @@ def warnings_about(
         "good partition among many."
     )
     sentences = []
+    if len(evidence) < 2:
+        sentences.append(
+            "With chains=1 the pruned engine makes one run, and has no other to compare it with. "
+            "Leave chains at 4."
+        )
     if not agreed:
         worst = max(found, key=lambda entry: entry.rhat)
         sentences.append(
@@ -280,8 +295,8 @@ def warnings_about(
         )
     if best.growth.left_out >= 5 * exact.NEGLIGIBLE:
         sentences.append(
-            f"The pruned engine used up max_regions while about {best.growth.left_out:.2g} splits "
-            f"per draw were still missing. Raise max_regions. {remedy}"
+            f"The pruned engine stopped growing while about {best.growth.left_out:.2g} splits per "
+            f"draw were still missing. Raise max_regions. {remedy}"
         )
     if abs(best.drift) > 0.5:
         sentences.append(
