@@ -54,7 +54,7 @@ QUICK = (
 )
 ABOUT_FITS = """\
 Seconds from two arrays to a table of four divergences (total variation, Hellinger, KL, Rényi of
-order 2) with mean, median and interval: fit, {draws:,} draws, `summary()`. Next to it one estimate
+order 2) with median and interval: fit, {draws:,} draws, read-outs. Next to it one estimate
 of KL alone from nearest neighbours (`scipy.spatial.cKDTree`, k=1, one thread, no interval) on the
 same data. Medians of five turns, three for a million points, one for many columns, after a call
 that loads the modules; processor seconds in brackets, which other work on the machine disturbs

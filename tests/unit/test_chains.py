@@ -110,3 +110,24 @@ def test_balance_check_catches_wrong_ratios():
 
     assert balance_error(problem, without_edge_factor) > 0.1
     assert balance_error(problem, exchange_without_orders) > 0.1
+
+
+def test_a_weak_column_beside_a_strong_one_keeps_its_chance():
+    """A candidate that weighs e^-800 of the best must not round to nothing."""
+    rng = np.random.default_rng(4)
+    # The first column is crowded into a corner; the second is even.
+    sets = [np.column_stack([rng.random(600) * 0.01, rng.random(600)]) for _ in range(2)]
+    cells = cells_of(sets)
+    model = PaperModel(0.5, 3.0, 2, (600, 600))
+    walk = _core.Walk(cells.codes, cells.sets, 2, model.log_gamma(), model.log_price(50), "uniform")
+    probability = {splits[0]: chance for splits, chance in walk.moves()}
+    counts = np.array(
+        [[np.sum(s[:, 1] < 0.5) for s in sets], [np.sum(s[:, 1] >= 0.5) for s in sets]]
+    )
+    log_rho = model.log_leaf(counts, np.array([1, 1])).sum() - float(
+        model.log_leaf(cells.sizes, np.array(0))
+    )
+    log_ratio = log_rho + np.log(2) + model.log_price(50)[1] - np.log(2)
+    assert probability[0] == pytest.approx(0.5)
+    assert probability[1] == pytest.approx(0.5 * min(1.0, np.exp(log_ratio)), rel=1e-9)
+    assert probability[1] > 0

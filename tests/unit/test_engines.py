@@ -80,3 +80,30 @@ def test_recursion_refuses_to_draw_when_it_is_out_of_date():
     made.expand(made.frontier(), 1)
     with pytest.raises(RuntimeError, match="run up"):
         made.draw(np.array([1.0]), 0, 1, 1, 1)
+
+
+@pytest.mark.parametrize("engine", ["exact", "pruned", "mcmc"])
+@pytest.mark.parametrize("kernel", ["cherry", "guided", "uniform"])
+def test_no_column_to_split_along(engine, kernel):
+    post = cobpm.compare(
+        [1.0, 1.0, 1.0], [1.0, 1.0], engine=engine, kernel=kernel, draws=400, rng=1
+    )
+    assert (post.leaves == 1).all()
+    assert post.estimate("kl") == 0.0
+    if engine == "exact":
+        assert post.log_evidence == pytest.approx(0.0, abs=1e-12)
+
+
+def test_prior_that_expects_thousands_of_cells_is_refused():
+    rng = np.random.default_rng(3)
+    x, y = rng.random((5, 3)), rng.random((5, 3))
+    with pytest.raises(cobpm.InputError, match="the prior expects"):
+        cobpm.compare(x, y, delta=0.6, sigma=0.5)
+    post = cobpm.compare(x, y, delta=0.6, sigma=1.5, draws=50, rng=1)
+    assert post.leaf_probabilities[-1] < 1e-6
+
+
+def test_one_run_cannot_vouch_for_itself():
+    x, y = beta_mixtures(60, np.random.default_rng(5))
+    with pytest.warns(ConvergenceWarning, match="chains=1"):
+        cobpm.compare(x, y, engine="pruned", chains=1, draws=50, rng=1)

@@ -237,7 +237,7 @@ nb::tuple run_chains(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> 
       parts[i] = run_chain(chain, {burn_in, draws, thin}, monitor);
       accepted[i] = static_cast<double>(chain.accepted()) / static_cast<double>(burn_in + draws * thin);
     });
-    all = Partitions::joined(parts);
+    all = Partitions::joined(parts, threads, monitor);
   }
   return nb::make_tuple(pack(std::move(all), sets_count), give(std::move(accepted)));
 }
@@ -270,7 +270,7 @@ nb::tuple move_on(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> set
         monitor.check(1.0);
       }
     });
-    all = Partitions::joined(parts);
+    all = Partitions::joined(parts, threads, monitor);
   }
   return pack(std::move(all), sets_count);
 }

@@ -48,30 +48,31 @@ class Recursion::Pool {
   std::vector<std::unique_ptr<double[]>> slabs_;
 };
 
-Partitions Partitions::joined(std::vector<Partitions>& parts) {
+Partitions Partitions::joined(std::vector<Partitions>& parts, int threads, Monitor& monitor) {
+  struct Place {
+    std::size_t splits = 0, counts = 0, trees = 0;
+  };
+  std::vector<Place> start(parts.size() + 1);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    start[i + 1] = {start[i].splits + parts[i].splits.size(), start[i].counts + parts[i].counts.size(),
+                    start[i].trees + parts[i].nodes.size()};
+  }
   Partitions all;
-  std::size_t splits = 0, counts = 0, trees = 0;
-  for (const Partitions& part : parts) {
-    splits += part.splits.size();
-    counts += part.counts.size();
-    trees += part.nodes.size();
-  }
-  all.splits.reserve(splits);
-  all.counts.reserve(counts);
-  all.nodes.reserve(trees);
-  all.leaves.reserve(trees);
-  for (Partitions& part : parts) {
-    all.append(part);
-    part = Partitions{};
-  }
+  all.splits.resize(start.back().splits);
+  all.counts.resize(start.back().counts);
+  all.nodes.resize(start.back().trees);
+  all.leaves.resize(start.back().trees);
+  const std::size_t batch = 64;
+  monitor.parallel((parts.size() + batch - 1) / batch, threads, [&](std::size_t task) {
+    for (std::size_t i = task * batch; i < std::min(parts.size(), (task + 1) * batch); ++i) {
+      std::copy(parts[i].splits.begin(), parts[i].splits.end(), all.splits.begin() + start[i].splits);
+      std::copy(parts[i].counts.begin(), parts[i].counts.end(), all.counts.begin() + start[i].counts);
+      std::copy(parts[i].nodes.begin(), parts[i].nodes.end(), all.nodes.begin() + start[i].trees);
+      std::copy(parts[i].leaves.begin(), parts[i].leaves.end(), all.leaves.begin() + start[i].trees);
+      parts[i] = Partitions{};
+    }
+  });
   return all;
-}
-
-void Partitions::append(const Partitions& other) {
-  splits.insert(splits.end(), other.splits.begin(), other.splits.end());
-  counts.insert(counts.end(), other.counts.begin(), other.counts.end());
-  nodes.insert(nodes.end(), other.nodes.begin(), other.nodes.end());
-  leaves.insert(leaves.end(), other.leaves.begin(), other.leaves.end());
 }
 
 Recursion::Recursion(Regions& regions, std::vector<double> log_gamma)
@@ -209,15 +210,16 @@ class Recursion::Drawing {
     descend(regions_.root(), 0, all);
   }
 
-  void collect(Draws& out) {
+  // What came out; the partitions one by one.
+  std::vector<Partitions>& drawn() {
     for (Partitions& one : drawn_) {
-      one.nodes.push_back(static_cast<std::int64_t>(one.splits.size()));
-      one.leaves.push_back(static_cast<std::int64_t>(one.splits.size() + 1) / 2);
+      one.nodes.assign(1, static_cast<std::int64_t>(one.splits.size()));
+      one.leaves.assign(1, static_cast<std::int64_t>(one.splits.size() + 1) / 2);
     }
-    out.partitions = Partitions::joined(drawn_);
-    out.splits_at_depth = std::move(splits_at_depth_);
-    out.open_leaves = std::move(open_leaves_);
+    return drawn_;
   }
+  std::vector<std::int64_t>& splits_at_depth() { return splits_at_depth_; }
+  std::vector<std::int64_t>& open_leaves() { return open_leaves_; }
 
  private:
   struct Member {
@@ -412,6 +414,7 @@ Recursion::Draws Recursion::draw(const std::vector<double>& cumulative, std::int
   // As many draws together as leave every thread two tasks.
   const std::int64_t block = std::clamp<std::int64_t>(draws / (2 * std::max(threads, 1)), 16, 2048);
   std::vector<Draws> parts((draws + block - 1) / block);
+  std::vector<Partitions> drawn(draws);
   monitor.parallel(parts.size(), threads, [&](std::size_t task) {
     const std::int64_t from = task * block, to = std::min(draws, from + block);
     Drawing drawing(*this, seed, from, to - from);
@@ -422,13 +425,13 @@ Recursion::Draws Recursion::draw(const std::vector<double>& cumulative, std::int
       splits.push_back(first + static_cast<std::int32_t>(found - cumulative.begin()));
     }
     drawing.run(splits, monitor);
-    drawing.collect(parts[task]);
+    std::move(drawing.drawn().begin(), drawing.drawn().end(), drawn.begin() + from);
+    parts[task].splits_at_depth = std::move(drawing.splits_at_depth());
+    parts[task].open_leaves = std::move(drawing.open_leaves());
     monitor.check(static_cast<double>(to - from));
   });
   Draws all;
-  std::vector<Partitions> drawn;
-  for (Draws& part : parts) drawn.push_back(std::move(part.partitions));
-  all.partitions = Partitions::joined(drawn);
+  all.partitions = Partitions::joined(drawn, threads, monitor);
   for (const Draws& part : parts) {
     all.open_leaves.insert(all.open_leaves.end(), part.open_leaves.begin(), part.open_leaves.end());
     if (all.splits_at_depth.size() < part.splits_at_depth.size()) all.splits_at_depth.resize(part.splits_at_depth.size());

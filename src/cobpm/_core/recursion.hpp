@@ -31,8 +31,7 @@ struct Partitions {
   std::vector<std::uint32_t> counts;
   std::vector<std::int64_t> nodes;   // nodes of each partition
   std::vector<std::int64_t> leaves;  // leaves of each partition
-  void append(const Partitions& other);
-  static Partitions joined(std::vector<Partitions>& parts);  // takes the parts' memory as it goes
+  static Partitions joined(std::vector<Partitions>& parts, int threads, Monitor& monitor);  // frees the parts as it goes
 };
 
 class Recursion {
