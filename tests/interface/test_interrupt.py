@@ -53,7 +53,7 @@ def test_interrupt(job):
     seconds, code, _, errors = stop([sys.executable, "-c", script], "ready")
     assert code == -signal.SIGINT
     assert errors.rstrip().endswith("KeyboardInterrupt")
-    assert seconds < 3  # within a second on a machine that has nothing else to do
+    assert seconds < 10  # a fraction of one on a machine that has nothing else to do
 
 
 def test_interrupt_of_a_command():

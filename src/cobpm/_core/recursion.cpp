@@ -62,7 +62,7 @@ Partitions Partitions::joined(std::vector<Partitions>& parts, int threads, Monit
   all.counts.resize(start.back().counts);
   all.nodes.resize(start.back().trees);
   all.leaves.resize(start.back().trees);
-  const std::size_t batch = 64;
+  const std::size_t batch = parts.size() / 64 + 1;
   monitor.parallel((parts.size() + batch - 1) / batch, threads, [&](std::size_t task) {
     for (std::size_t i = task * batch; i < std::min(parts.size(), (task + 1) * batch); ++i) {
       std::copy(parts[i].splits.begin(), parts[i].splits.end(), all.splits.begin() + start[i].splits);
@@ -210,16 +210,13 @@ class Recursion::Drawing {
     descend(regions_.root(), 0, all);
   }
 
-  // What came out; the partitions one by one.
-  std::vector<Partitions>& drawn() {
+  Draws result() {
     for (Partitions& one : drawn_) {
       one.nodes.assign(1, static_cast<std::int64_t>(one.splits.size()));
       one.leaves.assign(1, static_cast<std::int64_t>(one.splits.size() + 1) / 2);
     }
-    return drawn_;
+    return {Partitions::joined(drawn_, 1, *monitor_), std::move(splits_at_depth_), std::move(open_leaves_)};
   }
-  std::vector<std::int64_t>& splits_at_depth() { return splits_at_depth_; }
-  std::vector<std::int64_t>& open_leaves() { return open_leaves_; }
 
  private:
   struct Member {
@@ -414,7 +411,6 @@ Recursion::Draws Recursion::draw(const std::vector<double>& cumulative, std::int
   // As many draws together as leave every thread two tasks.
   const std::int64_t block = std::clamp<std::int64_t>(draws / (2 * std::max(threads, 1)), 16, 2048);
   std::vector<Draws> parts((draws + block - 1) / block);
-  std::vector<Partitions> drawn(draws);
   monitor.parallel(parts.size(), threads, [&](std::size_t task) {
     const std::int64_t from = task * block, to = std::min(draws, from + block);
     Drawing drawing(*this, seed, from, to - from);
@@ -425,12 +421,12 @@ Recursion::Draws Recursion::draw(const std::vector<double>& cumulative, std::int
       splits.push_back(first + static_cast<std::int32_t>(found - cumulative.begin()));
     }
     drawing.run(splits, monitor);
-    std::move(drawing.drawn().begin(), drawing.drawn().end(), drawn.begin() + from);
-    parts[task].splits_at_depth = std::move(drawing.splits_at_depth());
-    parts[task].open_leaves = std::move(drawing.open_leaves());
+    parts[task] = drawing.result();
     monitor.check(static_cast<double>(to - from));
   });
   Draws all;
+  std::vector<Partitions> drawn;
+  for (Draws& part : parts) drawn.push_back(std::move(part.partitions));
   all.partitions = Partitions::joined(drawn, threads, monitor);
   for (const Draws& part : parts) {
     all.open_leaves.insert(all.open_leaves.end(), part.open_leaves.begin(), part.open_leaves.end());
