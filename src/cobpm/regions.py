@@ -70,23 +70,30 @@ def region_table(post: Posterior, level: float, pair: tuple[int, int] | None) ->
     shown = post.partitions.one(int(np.argmax(post.partitions.log_weights(post.model))))
     levels, indices = shown.boxes()
     ends = all_ends(post.domain, levels, indices)
-    # (draws, regions, sets): what every drawn partition puts on these regions.
-    masses = post.partitions.box_masses(post.masses, levels, indices)
     counts = shown.counts.astype(np.int64)
     # Cuts through a repeated value's own interval cannot be seen in the user's units.
     first, groups = _same_in_words(ends, len(levels))
-    if len(first) < len(levels):
+    merged = len(first) < len(levels)
+    if merged:
         ends = [end.at(first) for end in ends]
-        masses, counts = _summed(masses, groups, axis=1), _summed(counts, groups, axis=0)
+        counts = _summed(counts, groups, axis=0)
+
+    def masses(k: int) -> FloatArray:
+        """What every drawn partition puts on these regions of one set, (draws, regions)."""
+        found = post.partitions.box_masses(post.masses[:, k : k + 1], levels, indices)[:, :, 0]
+        return _summed(found, groups, axis=1) if merged else found
+
+    # One set at a time: all draws of all regions of many sets would be a lot to hold.
+    kept = {k: masses(k) for k in (pair or (0,))}
     table: dict[str, Any] = {"where": where(ends, len(first))}
     for k, name in enumerate(post.names):
         table[f"points_{name}"] = counts[:, k]
     for k, name in enumerate(post.names):
-        table[f"mass_{name}"] = masses[:, :, k].mean(axis=0)
+        table[f"mass_{name}"] = (kept[k] if k in kept else masses(k)).mean(axis=0)
     if pair is None:
-        order = np.argsort(-masses[:, :, 0].mean(axis=0), kind="stable")
+        order = np.argsort(-kept[0].mean(axis=0), kind="stable")
     else:
-        p, q = (masses[:, :, k] for k in pair)
+        p, q = (kept[k] for k in pair)
         log_ratio = np.log(p) - np.log(q)
         table["log_ratio"] = log_ratio.mean(axis=0)
         table["log_ratio_low"], table["log_ratio_high"] = np.quantile(
