@@ -97,7 +97,7 @@ class PaperModel:
     @cached_property
     def log_prior_total(self) -> float:
         """Log of the prior's normaliser, Σ_l e^{−σ l} (l−1)! d^{l−1} (Γ(δ)^l / Γ(δ l))^S."""
-        return float(logsumexp(self._log_prior_terms()))
+        return float(logsumexp(self._log_prior_terms))
 
     @property
     def prior_mean_leaves(self) -> float:
@@ -107,25 +107,24 @@ class PaperModel:
 
     def prior_leaf_probabilities(self) -> FloatArray:
         """P(l) before any data, for l = 1, 2, … as far as it matters."""
-        terms = self._log_prior_terms()
+        terms = self._log_prior_terms
         return np.exp(terms - logsumexp(terms))
 
+    @cached_property
     def _log_prior_terms(self) -> FloatArray:
+        """Log of e^{−σ l} (l−1)! d^{l−1} (Γ(δ)^l / Γ(δ l))^S for l = 1, 2, … as far as needed."""
         if self.d == 0:  # one cell, and no way to split it
             return np.array([-self.sigma])
-        prior = PaperModel(self.delta, self.sigma, self.d, (0,) * len(self.sizes))
-        leaves = np.arange(1.0, 20_001.0)
+        most, sets = 20_000, len(self.sizes)
         while True:
-            terms = (
-                prior.log_size(leaves)
-                + gammaln(leaves)
-                + (leaves - 1) * np.log(self.d)
-                + leaves * self.log_empty
-            )
-            kept = np.flatnonzero(terms > terms.max() - 45.0)
-            if kept[-1] + 1 < leaves.size or leaves.size > 2_000_000:
-                return np.asarray(terms[: kept[-1] + 1])
-            leaves = np.arange(1.0, 8 * leaves.size)
+            leaves = np.arange(1.0, most + 1)
+            sequences = gammaln(leaves) + (leaves - 1) * np.log(self.d)
+            masses = leaves * self.log_empty - sets * gammaln(self.delta * leaves)
+            terms = -self.sigma * leaves + sequences + masses
+            kept = int(np.flatnonzero(terms > terms.max() - 45.0)[-1]) + 1
+            if kept < most or most > 2_000_000:
+                return np.asarray(terms[:kept])
+            most *= 8
 
     @cached_property
     def _sizes(self) -> FloatArray:

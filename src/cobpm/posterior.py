@@ -458,4 +458,4 @@ def load(path: Any) -> Posterior:
     return load(path)
 
 
-__all__ = ["Band", "Interval", "Posterior", "Seen", "draw_masses", "load", "provenance"]
+__all__ = ["Band", "Interval", "Posterior", "draw_masses", "load", "provenance"]

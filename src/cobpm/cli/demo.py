@@ -68,5 +68,5 @@ def true_values() -> dict[str, float]:
         name: float(divergences.parse(name, "demo").of_masses(p / p.sum(), q / q.sum(), starts)[0])
         for name in divergences.SUMMARY
     }
-    kl = digamma(6.0) - digamma(5.0)  # Σ (a_p − a_q) ψ(a_p) + …, which is 1/5 here
+    kl = digamma(6.0) - digamma(5.0)  # with equal normalisers, (6 − 5) ψ(6) + (5 − 6) ψ(5)
     return values | {"kl": float(kl), "reverse_kl": float(kl), "jeffreys": float(2 * kl)}
