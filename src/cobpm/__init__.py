@@ -13,15 +13,29 @@ __version__ = "0.1.0"
 _HOME = {
     "compare": "cobpm.api",
     "fit": "cobpm.api",
+    "pairwise": "cobpm.api",
+    "Pairwise": "cobpm.pairs",
+    "PairwiseInterrupted": "cobpm.pairs",
     "load": "cobpm.posterior",
     "Posterior": "cobpm.posterior",
     "InputError": "cobpm.samples",
 }
 
-__all__ = ["InputError", "Posterior", "__version__", "compare", "fit", "load"]
+__all__ = [
+    "InputError",
+    "Pairwise",
+    "PairwiseInterrupted",
+    "Posterior",
+    "__version__",
+    "compare",
+    "fit",
+    "load",
+    "pairwise",
+]
 
 if TYPE_CHECKING:
-    from cobpm.api import compare, fit
+    from cobpm.api import compare, fit, pairwise
+    from cobpm.pairs import Pairwise, PairwiseInterrupted
     from cobpm.posterior import Posterior, load
     from cobpm.samples import InputError
 

@@ -1,27 +1,35 @@
-"""What people call: compare() for two samples, fit() for any number."""
+"""What people call: compare() for two samples, fit() and pairwise() for any number."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from inspect import Parameter, signature
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
-from cobpm import engines
+import cobpm
+from cobpm import divergences, engines, pair_runs
+from cobpm.diagnostics import ConvergenceWarning
 from cobpm.domain import Domain
 from cobpm.engines import Plan
 from cobpm.engines.exact import BYTES_PER_REGION
 from cobpm.model import PaperModel, improper_because
-from cobpm.posterior import Posterior, provenance
-from cobpm.progress import shown
+from cobpm.pairs import PARTITIONS, Pairwise, PairwiseInterrupted, Question, joint
+from cobpm.posterior import READ_OUTS, Posterior, provenance
+from cobpm.progress import Progress, shown
 from cobpm.samples import (
     Samples,
     Seen,
+    as_groups,
     as_samples,
     bad,
     check_bounds,
     check_choice,
     check_count,
+    check_level,
     check_positive,
     check_rng,
 )
@@ -90,7 +98,7 @@ def compare(
         InputError: If an argument cannot be used, saying what would do.
     """
     samples = as_samples([x, y], owner="compare", names=("x", "y"), parameters=("x", "y"))
-    return _posterior(
+    post = _posterior(
         samples,
         "compare",
         model=model,
@@ -107,6 +115,8 @@ def compare(
         thin=thin,
         max_regions=max_regions,
     )
+    _warn(post.report.warnings)
+    return post
 
 
 def fit(
@@ -152,7 +162,7 @@ def fit(
     found = as_samples(samples, owner="fit")
     if delta is None:
         delta = 0.5 if len(found.names) > 1 else 1.0
-    return _posterior(
+    post = _posterior(
         found,
         "fit",
         model=model,
@@ -169,6 +179,165 @@ def fit(
         thin=thin,
         max_regions=max_regions,
     )
+    _warn(post.report.warnings)
+    return post
+
+
+def pairwise(
+    samples: Any,
+    divergence: str | Callable[[Any], Any] = "renyi:0.5",
+    *,
+    groups: Any = None,
+    partition: str = "joint",
+    level: float = 0.9,
+    read_out: str = "mean",
+    symmetric: bool = False,
+    draws: int = 1000,
+    rng: Any = None,
+    progress: bool | Callable[[str, float], None] = False,
+    checkpoint: Any = None,
+    **settings: Any,
+) -> Pairwise:
+    """Work out the divergence between all pairs of many samples.
+
+    Args:
+        samples: A list of samples, a mapping from names to samples, or a table with `groups`.
+        divergence: See `Posterior.draws`.
+        groups: The column of a data frame that says which set a row belongs to, or one label per
+            row of a table.
+        partition: "joint" for one posterior over partitions that all sets share: fast, and all
+            pairs are measured with the same ruler. "pair" for `compare` on every pair: partitions
+            fit each pair, and the time grows with the square of the number of sets.
+        level: Probability that a credible interval is to hold.
+        read_out: What `Pairwise.matrix` holds: "mean", "median" or "plug"; see
+            `Posterior.estimate`. Means over a joint posterior of more than ten sets are averages
+            over its draws.
+        symmetric: Take the mean of both directions, draw by draw.
+        draws: Number of posterior draws, of each pair with partition="pair".
+        rng: Seed or NumPy generator.
+        progress: True for a bar on standard error, or a function of (stage, fraction done).
+        checkpoint: With partition="pair", a file that takes the pairs as they are finished. The
+            same call goes on where the file ends, also with further samples.
+        **settings: The other keyword arguments of `compare`: model, bounds, delta, sigma, engine …
+
+    Returns:
+        The matrix of estimates with the ends of their intervals.
+
+    Raises:
+        InputError: If an argument cannot be used, saying what would do.
+        PairwiseInterrupted: On Ctrl-C with partition="pair"; a KeyboardInterrupt whose `partial`
+            holds the pairs that are done.
+    """
+    owner = "pairwise"
+    if groups is None:
+        found = as_samples(samples, owner=owner)
+    else:
+        found = as_groups(samples, groups, owner=owner)
+    if len(found.names) < 2:
+        parameter, seen = "samples" if groups is None else "groups", Seen("a single one")
+        raise bad(parameter, owner, "make at least two sets", seen, "One set has no pairs.")
+    check_choice(partition, PARTITIONS, parameter="partition", owner=owner)
+    question = Question(
+        divergences.parse(divergence, owner),
+        check_level(level, owner=owner),
+        check_choice(read_out, READ_OUTS, parameter="read_out", owner=owner),
+        bool(symmetric),
+    )
+    given = _settings_of_compare(settings, owner) | {"draws": draws}
+    check_bounds(given["bounds"], found, owner=owner)
+    question.check_mean(check_positive(given["delta"], parameter="delta", owner=owner))
+    if partition == "pair":
+        result = _every_pair(found, question, given, rng, progress, checkpoint)
+    elif checkpoint is not None:
+        way_out = "A joint posterior is one piece of work and cannot be resumed."
+        raise bad("checkpoint", owner, "go with partition='pair'", checkpoint, way_out)
+    else:
+        post = _posterior(found, owner, **given, rng=rng, progress=progress)
+        result = Pairwise.of(
+            question,
+            partition,
+            found.names,
+            joint(post, question),
+            lambda i, j: post,
+            post.report.warnings,
+            post.notices,
+        )
+    _warn(result.warnings)
+    return result
+
+
+def _every_pair(
+    samples: Samples,
+    question: Question,
+    given: dict[str, Any],
+    rng: Any,
+    progress: bool | Callable[[str, float], None],
+    path: Any,
+) -> Pairwise:
+    """One posterior per pair, as many at a time as there are processors."""
+    owner = "pairwise"
+
+    def fit_pair(pair: Samples, seed: np.random.SeedSequence, progress: Progress) -> Posterior:
+        return _posterior(pair, owner, **given, rng=seed, progress=progress)
+
+    generator = check_rng(rng, owner=owner)
+    seed = None if rng is None else _asked_seed(rng)
+    if seed is None and rng is not None:
+        seed = int(generator.integers(0, 2**63))
+    asked = {
+        "version": cobpm.__version__,
+        "columns": samples.columns,
+        "divergence": question.divergence.name,
+        "level": question.level,
+        "read_out": question.read_out,
+        "symmetric": question.symmetric,
+        **given,
+    }
+    with pair_runs.checkpoint(path, asked, seed) as (seed, answers, keep):
+        pairs = pair_runs.Pairs.of(samples, question, seed, fit_pair)
+        try:
+            with shown(progress) as report:
+                pair_runs.run(pairs, answers, keep, report)
+            interrupted = False
+        except KeyboardInterrupt:
+            interrupted = True
+    result = Pairwise.of(
+        question,
+        "pair",
+        samples.names,
+        pairs.tables(answers),
+        pairs.posterior,
+        pairs.warnings(answers),
+        samples.notices,
+    )
+    if interrupted:
+        raise PairwiseInterrupted(result, path)
+    return result
+
+
+def _settings_of_compare(settings: Mapping[str, Any], owner: str) -> dict[str, Any]:
+    """The keyword arguments of compare() but for those that pairwise() has itself."""
+    parameters = signature(compare).parameters.values()
+    known = {p.name: p.default for p in parameters if p.kind is Parameter.KEYWORD_ONLY}
+    for name in ("draws", "rng", "progress"):
+        del known[name]
+    for name in settings:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f"Did you mean '{close[0]}'?" if close else f"It takes {', '.join(known)}."
+            raise TypeError(f"{owner}() got an unexpected keyword argument '{name}'. {hint}")
+    return known | dict(settings)
+
+
+def _asked_seed(rng: Any) -> int | None:
+    """The seed that a user gave as a number, else None."""
+    return int(rng) if isinstance(rng, int | np.integer) else None
+
+
+def _warn(sentences: Iterable[str]) -> None:
+    """Tell the caller of a public function what the engines have to say."""
+    for sentence in sentences:
+        warn(sentence, ConvergenceWarning, stacklevel=3)
 
 
 def _posterior(samples: Samples, owner: str, **given: Any) -> Posterior:
@@ -255,7 +424,7 @@ def _posterior(samples: Samples, owner: str, **given: Any) -> Posterior:
         "kernel": kernel,
         **counts,
         "thin": thin,
-        "seed": int(given["rng"]) if isinstance(given["rng"], int | np.integer) else None,
+        "seed": _asked_seed(given["rng"]),
     }
     return Posterior.from_fit(
         samples, domain, model, fitted, mass_seed, provenance(settings, samples)

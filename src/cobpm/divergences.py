@@ -36,7 +36,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,6 +141,9 @@ class Divergence:
             f"points of the {self.empty_set} set make it infinite unless delta is above "
             f"{needed:g}; read the median, or choose such a delta."
         )
+
+
+Asked: TypeAlias = str | Callable[[Any], Any] | Divergence  # what a user may name one by
 
 
 def _blocks(starts: Starts, total: int, size: int = 1 << 15) -> Iterator[tuple[slice, slice, Any]]:
@@ -367,7 +370,7 @@ def _of_function(phi: Callable[[FloatArray], Any], owner: str) -> Divergence:
 # --- names and functions from the user ----------------------------------------------------------
 
 
-def parse(divergence: str | Callable[[Any], Any] | Divergence, owner: str) -> Divergence:
+def parse(divergence: Asked, owner: str) -> Divergence:
     """The divergence that a user means by a name ("kl", "Reverse KL", "renyi:2") or a function.
 
     Args:

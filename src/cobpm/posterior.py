@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 import cobpm
 from cobpm import divergences
 from cobpm.arrays import FloatArray, IntArray
-from cobpm.divergences import Divergence
+from cobpm.divergences import Asked, Divergence
 from cobpm.domain import BITS, Domain
 from cobpm.engines.fit import Fit, Report
 from cobpm.engines.moments import Moments
@@ -90,13 +90,7 @@ class Posterior:
         seed: int,
         provenance: Mapping[str, Any],
     ) -> Posterior:
-        """Add masses to an engine's partitions, and tell the user what the engine has to say."""
-        from warnings import warn
-
-        from cobpm.diagnostics import ConvergenceWarning
-
-        for sentence in fit.report.warnings:
-            warn(sentence, ConvergenceWarning, stacklevel=4)
+        """Add masses to an engine's partitions."""
         return cls(
             names=samples.names,
             columns=samples.columns,
@@ -116,7 +110,7 @@ class Posterior:
 
     def draws(
         self,
-        divergence: str | Callable[[Any], Any],
+        divergence: Asked,
         first: str | None = None,
         second: str | None = None,
     ) -> FloatArray:
@@ -134,7 +128,7 @@ class Posterior:
 
     def estimate(
         self,
-        divergence: str | Callable[[Any], Any],
+        divergence: Asked,
         first: str | None = None,
         second: str | None = None,
         *,
@@ -170,7 +164,7 @@ class Posterior:
 
     def interval(
         self,
-        divergence: str | Callable[[Any], Any],
+        divergence: Asked,
         level: float = 0.9,
         first: str | None = None,
         second: str | None = None,
@@ -182,7 +176,7 @@ class Posterior:
 
     def summary(
         self,
-        divergence: str | Callable[[Any], Any] | Iterable[Any] = divergences.SUMMARY,
+        divergence: Asked | Iterable[Asked] = divergences.SUMMARY,
         *,
         level: float = 0.9,
         first: str | None = None,
@@ -361,6 +355,26 @@ class Posterior:
         a, b = (self.model.delta + self.partitions.counts[:, k] for k in (i, j))
         return a, b
 
+    def counts_of(self, values: FloatArray) -> IntArray:
+        """How many of some points, rows of all columns, fall into each leaf of each partition."""
+        codes, leaves = self._codes(values), len(self.partitions.counts)
+        counts = np.zeros(leaves, dtype=np.int64)
+        for part in self._chunks(codes.shape[1]):
+            located = self.partitions.locate(np.ascontiguousarray(codes[:, part]))
+            counts += np.bincount(located.ravel(), minlength=leaves)
+        return counts
+
+    def draw_masses(self, counts: IntArray, seed: int) -> FloatArray:
+        """Masses of sets with given counts in each leaf, (all leaves, sets)."""
+        return draw_masses(replace(self.partitions, counts=counts), self.model, seed)
+
+    def mean_masses(self, counts: IntArray | None = None) -> FloatArray:
+        """Mean mass of each set in each leaf, given the partition, (all leaves, sets)."""
+        counts = self.partitions.counts if counts is None else counts
+        pseudo_counts = self.model.delta + counts
+        totals = np.add.reduceat(pseudo_counts, self.partitions.starts, axis=0)
+        return np.asarray(pseudo_counts / np.repeat(totals, self.leaves, axis=0))
+
     def _mean(self, divergence: Divergence, i: int, j: int) -> float:
         key = f"{divergence.name} {i} {j}"
         if key in self._exact_means:
@@ -389,14 +403,17 @@ class Posterior:
             level = check_level(level, owner=owner)
         n = codes.shape[1]
         found = np.empty((3, n))
-        chunk = max(1, 4_000_000 // len(self.partitions))
-        for start in range(0, n, chunk):
-            part = slice(start, min(n, start + chunk))
+        for part in self._chunks(n):
             values = leaf_values[self.partitions.locate(np.ascontiguousarray(codes[:, part]))]
             found[0, part] = values.mean(axis=0)
             if level is not None:
                 found[1:, part] = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
         return found[0] if level is None else Band(*found)
+
+    def _chunks(self, points: int) -> Iterator[slice]:
+        """Points to look up in all partitions at a time, so that memory stays bounded."""
+        step = max(1, 4_000_000 // len(self.partitions))
+        return (slice(first, min(points, first + step)) for first in range(0, points, step))
 
 
 def _interval(draws: FloatArray, level: float) -> Interval:
@@ -428,8 +445,13 @@ def draw_masses(partitions: Partitions, model: PaperModel, seed: int) -> FloatAr
         gammas /= np.repeat(totals, partitions.leaves[first:last], axis=0)
         np.maximum(gammas, np.finfo(float).tiny, out=masses[leaves])
 
-    with ThreadPoolExecutor(thread_count()) as pool:
-        list(pool.map(draw, range(len(edges) - 1)))
+    threads = thread_count()
+    if threads == 1:
+        for block in range(len(edges) - 1):
+            draw(block)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(draw, range(len(edges) - 1)))
     return masses
 
 

@@ -130,7 +130,10 @@ def as_samples(
     else:
         rule = "be a list of samples or a dictionary {name: sample}"
         seen = Seen(f"one object of type {type(sets).__name__}")
-        raise bad("samples", owner, rule, seen, "For a single sample, put it in a list: [sample].")
+        way_out = "For a single sample, put it in a list: [sample]."
+        if owner == "pairwise":
+            way_out = "For one table of all sets, say which rows belong together with groups=."
+        raise bad("samples", owner, rule, seen, way_out)
     _check_names(names, len(samples), owner)
     parameters = [f"samples[{key!r}]" for key in keys] if parameters is None else parameters
 
@@ -143,6 +146,66 @@ def as_samples(
             notices.append(f"In '{parameter}': columns were put in the order {_listed(columns)}.")
     values = tuple(_ordered(table, columns) for table in tables)
     return Samples(tuple(names), columns, values, tuple(notices))
+
+
+def as_groups(table: Any, groups: Any, *, owner: str) -> Samples:
+    """Divide the rows of one table into sample sets by their labels.
+
+    Args:
+        table: A data frame, or a matrix with a row per point.
+        groups: Name of the column of `table` that holds the labels, or a label for each row. The
+            sets are named by their labels, in ascending order where these have one.
+        owner: The function that the user called, for messages.
+    """
+    labels = groups
+    if isinstance(groups, str):
+        table, labels = _without_column(table, groups, owner)
+    elif hasattr(groups, "to_list") or hasattr(groups, "tolist"):  # series and arrays
+        labels = groups.to_list() if hasattr(groups, "to_list") else groups.tolist()
+    try:
+        labels = list(labels)
+        members: dict[Any, list[int]] = {}
+        for row, label in enumerate(labels):
+            members.setdefault(label, []).append(row)
+    except TypeError:
+        rule = "be the name of a column, or one label per row"
+        raise bad("groups", owner, rule, groups) from None
+    if missing := sum(len(rows) for label, rows in members.items() if _is_missing(label)):
+        seen = Seen(f"{missing} of {len(labels)} rows without one")
+        raise bad("groups", owner, "label every row", seen, "Drop or label these rows first.")
+    read = _read(table, "samples", owner)
+    if len(labels) != len(read.values):
+        seen = Seen(f"{len(labels)} labels for {len(read.values)} rows")
+        raise bad("groups", owner, "have one label per row", seen)
+    try:
+        order = sorted(members)
+    except TypeError:  # labels that cannot be compared keep the order they come in
+        order = list(members)
+    names = [str(label) for label in order]
+    _check_names(names, len(names), owner)
+    columns = read.columns or _default_columns(read.values.shape[1])
+    values = tuple(read.values[members[label]] for label in order)
+    return Samples(tuple(names), columns, values, read.notices)
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or bool(label != label) or type(label).__name__ in ("NAType", "NaTType")
+
+
+def _without_column(table: Any, name: str, owner: str) -> tuple[Any, list[Any]]:
+    """A data frame without one of its columns, and that column."""
+    import narwhals as nw
+
+    frame: Any = nw.from_native(table, pass_through=True)
+    frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    if not isinstance(frame, nw.DataFrame):
+        seen = Seen(f"a name, {name!r}, and samples of type {type(table).__name__}")
+        way_out = "Give one label per row instead, or pass a data frame."
+        raise bad("groups", owner, "name a column of a data frame", seen, way_out)
+    if name not in frame.columns:
+        way_out = f"The columns are {_listed(frame.columns)}."
+        raise bad("groups", owner, "name a column of the data frame", name, way_out)
+    return frame.drop(name).to_native(), frame.get_column(name).to_list()
 
 
 def as_points(points: Any, columns: Sequence[str], *, parameter: str, owner: str) -> FloatArray:

@@ -23,7 +23,7 @@ from cobpm.samples import bad
 
 NEGLIGIBLE = 0.01  # splits per draw: one partition in a hundred lacks one of its many splits
 PROBE_DRAWS = 256
-FEW_REGIONS = 5000
+FEW_REGIONS = 2000
 DEEPEST = 24
 MOST_VISITS = 2_000_000_000  # of points, a few seconds
 BYTES_PER_REGION = 60  # of two sets
@@ -159,9 +159,13 @@ def most_bytes(plan: Plan) -> int:
 
 
 def left_out(recursion: _core.Exact, root: Root, depth: int, plan: Plan) -> float:
-    """Estimate from a few draws what the next depths would add."""
+    """Estimate from a few draws what the next depths would add.
+
+    They do not come from the user's seed, so that the depth depends on the data alone, and with it
+    all that the recursion says without a draw.
+    """
     _, splits_at_depth, open_leaves = recursion.draw(
-        root.cumulative, root.first, PROBE_DRAWS, plan.seed + 1, plan.threads, None
+        root.cumulative, root.first, PROBE_DRAWS, 1, plan.threads, None
     )
     return expected_beyond(splits_at_depth, depth, PROBE_DRAWS) if len(open_leaves) else 0.0
 
@@ -198,7 +202,10 @@ def finish(
         plan.follow("drawing partitions"),
     )
     recursion.forget_points()
-    beyond = expected_beyond(splits_at_depth, depth, plan.draws) if len(open_leaves) else 0.0
+    if plan.draws < PROBE_DRAWS:  # too few to tell
+        beyond = left_out(recursion, root, depth, plan)
+    else:
+        beyond = expected_beyond(splits_at_depth, depth, plan.draws) if len(open_leaves) else 0.0
     warnings: tuple[str, ...] = ()
     if beyond >= 5 * NEGLIGIBLE:
         warnings = (
