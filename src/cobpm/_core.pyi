@@ -96,25 +96,26 @@ class Ratio(_OnRegions):
         """Give the points other sets; `up` must follow."""
     def up(self, threads: int, progress: _Progress = None) -> float:
         """Run the recursion: the log probability of all labels."""
-    def leaf_probabilities(
-        self, threads: int, progress: _Progress = None
-    ) -> tuple[_Floats, _Floats, float]:
-        """Probability of every region to be a leaf.
+    def leaves(
+        self, least: float, progress: _Progress = None
+    ) -> tuple[_Ids, NDArray[np.uint32], _Floats, _Floats, float]:
+        """All regions that may be leaves, their counts and their probabilities to be one.
 
         Halves of grown regions that hold less than two points are no regions of their own: for
         them, the expected number of leaves with a single point of each set, and without points.
+        A region that is reached with a probability below `least` counts as a leaf.
         """
     def at_points(
         self,
-        region_values: _Floats,
+        leaf_values: _Floats,
         single_values: _Floats,
         threads: int,
         progress: _Progress = None,
     ) -> _Floats:
         """Mean of functions of the leaf that holds a point, (points, functions).
 
-        Functions are given by a row per region, and a row per set for leaves with a single point
-        that are no regions of their own.
+        Functions are given by a row for each of `leaves`, and a row per set for leaves with a
+        single point that are no regions of their own.
         """
     def draw(
         self, draws: int, seed: int, threads: int, progress: _Progress = None

@@ -241,25 +241,33 @@ class Ratio : public OnRegions {
     return recursion_.up(threads, monitor);
   }
 
-  nb::tuple leaf_probabilities(int threads, Progress progress) {
-    find_leaves(threads, progress);
-    std::vector<double> singles(cells_.sets_count, 0.0);
+  nb::tuple leaves(double least, Progress progress) {
+    {
+      Monitor monitor(poll_with(progress), 0.0);
+      nb::gil_scoped_release release;
+      leaves_ = recursion_.leaves(least, monitor);
+    }
+    const int s = cells_.sets_count;
+    const std::size_t size = leaves_.ids.size();
+    std::vector<double> singles(s, 0.0);
     for (std::size_t i = 0; i < leaves_.points.size(); ++i) singles[cells_.sets.data()[i]] += leaves_.points[i];
-    return nb::make_tuple(give(std::vector<double>(leaves_.regions)), give(std::move(singles)), leaves_.empty);
+    std::vector<std::uint32_t> counts(size * s);
+    for (std::size_t i = 0; i < size; ++i) std::copy_n(regions_->counts(leaves_.ids[i]), s, counts.begin() + i * s);
+    return nb::make_tuple(give(std::vector<std::int64_t>(leaves_.ids)), give(std::move(counts), {size, static_cast<std::size_t>(s)}),
+                          give(std::vector<double>(leaves_.probabilities)), give(std::move(singles)), leaves_.empty);
   }
 
-  Out<double> at_points(In<double, Matrix> region_values, In<double, Matrix> single_values, int threads, Progress progress) {
-    const int functions = static_cast<int>(region_values.shape(1));
-    if (static_cast<std::int64_t>(region_values.shape(0)) != regions_->size() ||
-        single_values.shape(0) != static_cast<std::size_t>(cells_.sets_count) || single_values.shape(1) != region_values.shape(1)) {
-      throw std::invalid_argument("a row per region and per set is needed, with a value per function");
+  Out<double> at_points(In<double, Matrix> leaf_values, In<double, Matrix> single_values, int threads, Progress progress) {
+    const int functions = static_cast<int>(leaf_values.shape(1));
+    if (leaf_values.shape(0) != leaves_.ids.size() || single_values.shape(0) != static_cast<std::size_t>(cells_.sets_count) ||
+        single_values.shape(1) != leaf_values.shape(1)) {
+      throw std::invalid_argument("a row for each of leaves() and per set is needed, with a value per function");
     }
-    find_leaves(threads, progress);
     Monitor monitor(poll_with(progress), 0.0);
     std::vector<double> result;
     {
       nb::gil_scoped_release release;
-      result = recursion_.at_points(leaves_, region_values.data(), single_values.data(), functions, threads, monitor);
+      result = recursion_.at_points(leaves_, leaf_values.data(), single_values.data(), functions, threads, monitor);
     }
     return give(std::move(result), {cells_.sets.shape(0), static_cast<std::size_t>(functions)});
   }
@@ -277,13 +285,6 @@ class Ratio : public OnRegions {
   Out<double> split_log_odds(In<std::int64_t, Vector> ids) { return give(recursion_.split_log_odds(known(ids))); }
 
  private:
-  void find_leaves(int threads, const Progress& progress) {
-    if (leaves_.regions.size() == static_cast<std::size_t>(regions_->size())) return;  // up() forgets what was found before it
-    Monitor monitor(poll_with(progress), static_cast<double>(regions_->size()));
-    nb::gil_scoped_release release;
-    leaves_ = recursion_.leaves(threads, monitor);
-  }
-
   RatioRecursion recursion_;
   RatioRecursion::Leaves leaves_;
 };
@@ -428,8 +429,8 @@ NB_MODULE(_core, m) {
            "sets"_a, "sets_count"_a, "base_depth"_a, "concentrations"_a, "stop"_a, "threads"_a, "progress"_a = nb::none())
       .def("relabel", &Ratio::relabel, "sets"_a, "threads"_a, "progress"_a = nb::none())
       .def("up", &Ratio::up, "threads"_a, "progress"_a = nb::none())
-      .def("leaf_probabilities", &Ratio::leaf_probabilities, "threads"_a, "progress"_a = nb::none())
-      .def("at_points", &Ratio::at_points, "region_values"_a, "single_values"_a, "threads"_a, "progress"_a = nb::none())
+      .def("leaves", &Ratio::leaves, "least"_a, "progress"_a = nb::none())
+      .def("at_points", &Ratio::at_points, "leaf_values"_a, "single_values"_a, "threads"_a, "progress"_a = nb::none())
       .def("draw", &Ratio::draw, "draws"_a, "seed"_a, "threads"_a, "progress"_a = nb::none());
   bind_regions(ratio);
   nb::class_<Walk>(m, "Walk")

@@ -13,7 +13,6 @@ constexpr int kStep = 256;               // powers of two are set apart in steps
 constexpr double kLarge = 0x1.0p256;     // 2^kStep
 constexpr std::uint32_t kTable = 4096;   // counts up to here are tabled
 constexpr std::size_t kFewLeaves = 4096; // entries of the table of small leaves
-constexpr double kNever = 1e-200;        // visits less likely than this are left out
 
 }  // namespace
 
@@ -152,81 +151,51 @@ double RatioRecursion::up(int threads, Monitor& monitor) {
   return std::log(phi_[0].value) + phi_[0].exponent * kLog2 + log_null_;
 }
 
-// From the root down. In the dense part every region gathers from the regions it can be reached from, in the order of columns; grown regions
-// are reached in the order of their parents, by one thread.
-RatioRecursion::Leaves RatioRecursion::leaves(int threads, Monitor& monitor) const {
+// From the root down, a depth at a time and by one thread: few regions are ever reached.
+RatioRecursion::Leaves RatioRecursion::leaves(double least, Monitor& monitor) const {
   check_current();
-  const int d = regions_.points().d, base = regions_.base_depth();
-  const std::int64_t chunk = 2048;
   Leaves result;
-  std::vector<double>& visits = result.regions;
-  visits.assign(regions_.size(), 0.0);
+  std::vector<double> visits(regions_.size(), 0.0);
+  std::vector<std::int64_t> here{0}, next;
   visits[0] = 1.0;
-  for (int depth = 1; depth <= base; ++depth) {
-    const std::int64_t start = regions_.depth_start(depth), end = regions_.depth_start(depth + 1);
-    monitor.parallel((end - start + chunk - 1) / chunk, threads, [&](std::size_t task) {
-      const std::int64_t first = start + task * chunk, last = std::min(end, first + chunk);
-      for (std::int64_t id = first; id < last; ++id) {
-        double sum = 0.0;
-        for (int column = 0; column < d; ++column) {
-          const Regions::Origin from = regions_.origin(id, depth, column);
-          if (from.parent < 0 || regions_.total(from.parent) < 2 || visits[from.parent] < kNever) continue;
-          sum += visits[from.parent] * ratio(product(phi_[id], phi_[from.sibling]), phi_[from.parent]);
-        }
-        visits[id] = sum * (1.0 - stop_) / d;
-      }
-      monitor.check(static_cast<double>(last - first));
-    });
-  }
-  std::vector<Half> found;
-  const auto grown = regions_.grown_by_depth();
   const auto reach = [&](const Ref& ref, double probability) {
     if (ref.id >= 0) {
+      if (visits[ref.id] == 0.0) next.push_back(ref.id);
       visits[ref.id] += probability;
     } else if (ref.id == Ref::kEmpty) {
       result.empty += probability;
     } else {
+      result.points.resize(regions_.points().n, 0.0);
       result.points[ref.point] += probability;
     }
   };
-  const auto go_down = [&](std::int64_t id, int depth) {
-    if (visits[id] < kNever) return;
-    halves(id, depth, found);
-    for (const Half& half : found) {
-      const double probability = visits[id] * (1.0 - stop_) / static_cast<double>(found.size()) * ratio(half.product, phi_[id]);
-      reach(half.lower, probability);
-      reach(half.upper, probability);
-    }
-  };
-  if (!grown.empty() || regions_.grew()) {
-    result.points.assign(regions_.points().n, 0.0);
-    for (std::int64_t id = regions_.depth_start(base); id < regions_.depth_start(base + 1); ++id) go_down(id, base);
-    for (std::size_t depth = base + 1; depth < grown.size(); ++depth) {
-      monitor.check(static_cast<double>(grown[depth].size()));
-      for (const std::int64_t id : grown[depth]) go_down(id, static_cast<int>(depth));
-    }
-  }
-  // Visits become leaves where a region that could be split is left whole.
-  monitor.parallel((regions_.size() + chunk - 1) / chunk, threads, [&](std::size_t task) {
-    const std::int64_t first = task * chunk, last = std::min(regions_.size(), first + chunk);
-    for (std::int64_t id = first; id < last; ++id) {
-      if (visits[id] > 0.0 && can_split(id)) {
-        visits[id] *= stop_ * ratio(leaf(regions_.counts(id), regions_.total(id)), phi_[id]);
+  std::vector<Half> found;
+  for (int depth = 0; !here.empty(); ++depth) {
+    monitor.check();
+    for (const std::int64_t id : here) {
+      double left = visits[id];
+      found.clear();
+      if (left >= least) halves(id, depth, found);
+      if (!found.empty()) {
+        const double split = left * (1.0 - stop_) / static_cast<double>(found.size());
+        for (const Half& half : found) {
+          const double probability = split * ratio(half.product, phi_[id]);
+          if (probability == 0.0) continue;
+          reach(half.lower, probability);
+          reach(half.upper, probability);
+        }
+        left *= stop_ * ratio(leaf(regions_.counts(id), regions_.total(id)), phi_[id]);
       }
+      result.ids.push_back(id);
+      result.probabilities.push_back(left);
     }
-  });
+    here.swap(next);
+    next.clear();
+  }
   return result;
 }
 
-bool RatioRecursion::can_split(std::int64_t id) const {
-  if (regions_.total(id) < 2 || !regions_.expanded(id)) return false;
-  for (int column = 0; column < regions_.points().d; ++column) {
-    if (regions_.level(id, column) < kBits) return true;
-  }
-  return false;
-}
-
-std::vector<double> RatioRecursion::at_points(const Leaves& leaves, const double* region_values, const double* single_values,
+std::vector<double> RatioRecursion::at_points(const Leaves& leaves, const double* leaf_values, const double* single_values,
                                               int functions, int threads, Monitor& monitor) const {
   check_current();
   const Points& points = regions_.points();
@@ -234,23 +203,33 @@ std::vector<double> RatioRecursion::at_points(const Leaves& leaves, const double
   const auto add_to = [&](std::size_t point, double probability, const double* values) {
     for (int g = 0; g < functions; ++g) result[point * functions + g] += probability * values[g];
   };
-  const std::size_t block = 256;
+  // Which leaf a dense region is, and the level vectors that have any.
+  const std::int64_t dense = regions_.depth_start(regions_.base_depth() + 1);
+  std::vector<std::int32_t> row(dense, -1);
+  std::vector<std::pair<int, std::int64_t>> vectors;
+  for (std::size_t i = 0; i < leaves.ids.size(); ++i) {
+    if (leaves.ids[i] >= dense) continue;
+    row[leaves.ids[i]] = static_cast<std::int32_t>(i);
+    const int depth = regions_.depth(leaves.ids[i]);
+    vectors.emplace_back(depth, regions_.vector_of(leaves.ids[i], depth));
+  }
+  std::sort(vectors.begin(), vectors.end());
+  vectors.erase(std::unique(vectors.begin(), vectors.end()), vectors.end());
+  const std::size_t block = 1024;
   monitor.parallel((points.n + block - 1) / block, threads, [&](std::size_t task) {
     const std::size_t first = task * block, last = std::min(points.n, first + block);
-    for (int depth = 0; depth <= regions_.base_depth(); ++depth) {
-      for (std::int64_t vector = 0; vector < regions_.vectors_at(depth); ++vector) {
-        for (std::size_t point = first; point < last; ++point) {
-          const std::int64_t id = regions_.cell_of(point, depth, vector);
-          if (leaves.regions[id] > 0.0) add_to(point, leaves.regions[id], region_values + id * functions);
-        }
-        if (vector % 64 == 0) monitor.check();
+    for (const auto& [depth, vector] : vectors) {
+      monitor.check();
+      for (std::size_t point = first; point < last; ++point) {
+        const std::int32_t leaf = row[regions_.cell_of(point, depth, vector)];
+        if (leaf >= 0) add_to(point, leaves.probabilities[leaf], leaf_values + leaf * functions);
       }
     }
   });
-  for (std::int64_t id = regions_.depth_start(regions_.base_depth() + 1); id < regions_.size(); ++id) {
-    if (leaves.regions[id] == 0.0) continue;
+  for (std::size_t i = 0; i < leaves.ids.size(); ++i) {
+    if (leaves.ids[i] < dense) continue;
     monitor.check();
-    for (const std::uint32_t point : regions_.points_in(id)) add_to(point, leaves.regions[id], region_values + id * functions);
+    for (const std::uint32_t point : regions_.points_in(leaves.ids[i])) add_to(point, leaves.probabilities[i], leaf_values + i * functions);
   }
   for (std::size_t point = 0; point < leaves.points.size(); ++point) {
     add_to(point, leaves.points[point], single_values + points.sets[point] * functions);

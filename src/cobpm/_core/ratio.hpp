@@ -26,17 +26,19 @@ class RatioRecursion {
 
   double up(int threads, Monitor& monitor);  // log Φ of the whole space
 
-  // Probabilities that regions are leaves.
+  // Probabilities that regions are leaves, in the order in which regions are reached from above. A region that is reached with a probability
+  // below `least` counts as a leaf.
   struct Leaves {
-    std::vector<double> regions;  // of every region, however few points it holds
-    std::vector<double> points;   // that a point has a leaf for itself which is no stored region; empty if there are none
-    double empty = 0.0;           // expected number of leaves without points that are no stored regions
+    std::vector<std::int64_t> ids;
+    std::vector<double> probabilities;
+    std::vector<double> points;  // that a point has a leaf for itself which is no stored region; empty if there are none
+    double empty = 0.0;          // expected number of leaves without points that are no stored regions
   };
-  Leaves leaves(int threads, Monitor& monitor) const;
+  Leaves leaves(double least, Monitor& monitor) const;
 
-  // E[g(leaf that holds the point)] for every point and each of M functions g, given as tables: a row per region, and a row per set for
+  // E[g(leaf that holds the point)] for every point and each of M functions g, given as tables: a row per leaf found, and a row per set for
   // leaves with a single point that are no stored regions.
-  std::vector<double> at_points(const Leaves& leaves, const double* region_values, const double* single_values, int functions,
+  std::vector<double> at_points(const Leaves& leaves, const double* leaf_values, const double* single_values, int functions,
                                 int threads, Monitor& monitor) const;
 
   struct Draws {
@@ -65,7 +67,6 @@ class RatioRecursion {
   Scaled weigh(const std::uint32_t* counts, std::uint32_t total) const;
   Scaled phi(const Ref& ref) const { return ref.id >= 0 ? phi_[ref.id] : Scaled{}; }
   void halves(std::int64_t id, int depth, std::vector<Half>& found) const;
-  bool can_split(std::int64_t id) const;
   double log_rising(double from, std::uint32_t steps) const;
   static void add(Scaled& sum, Scaled more);
   static double ratio(Scaled above, Scaled below);

@@ -51,7 +51,6 @@ void Regions::lay_out() {
     auto& levels = levels_.emplace_back(vectors * d);
     auto& low = low_bits_.emplace_back(vectors * d);
     auto& child = child_.emplace_back(vectors * d);
-    parent_.emplace_back(vectors * d);
     std::vector<int> a(m, 0);
     for (std::int64_t rank = 0; rank < vectors; ++rank) {
       std::uint8_t* v = levels.data() + rank * d;
@@ -82,11 +81,6 @@ void Regions::lay_out() {
     }
   }
   cells_ = depth_start_[base_depth_ + 1];
-  for (int m = 0; m < base_depth_; ++m) {
-    for (std::int64_t at = 0; at < vectors_at_[m] * d; ++at) {
-      parent_[m + 1][static_cast<std::int64_t>(child_[m][at]) * d + at % d] = static_cast<std::uint32_t>(at / d);
-    }
-  }
 }
 
 // A pass over the points for each level vector at the base depth. Keys of `base` bits in lanes as narrow as they allow.
@@ -209,17 +203,6 @@ void Regions::children(std::int64_t id, int depth, int column, Ref& lower, Ref& 
     lower = unpack(kid[0]);
     upper = unpack(kid[1]);
   }
-}
-
-Regions::Origin Regions::origin(std::int64_t id, int depth, int column) const {
-  const std::int64_t offset = id - depth_start_[depth], vector = offset >> depth;
-  const std::size_t at = vector * points_.d + column;
-  if (levels_[depth][at] == 0) return {};
-  const int low = low_bits_[depth][at];
-  const std::int64_t cell = offset & ((std::int64_t{1} << depth) - 1);
-  const std::int64_t from = ((cell >> (low + 1)) << low) | (cell & ((std::int64_t{1} << low) - 1));
-  return {depth_start_[depth - 1] + (static_cast<std::int64_t>(parent_[depth][at]) << (depth - 1)) + from,
-          id - cell + (cell ^ (std::int64_t{1} << low))};
 }
 
 std::int64_t Regions::cell_of(std::size_t point, int depth, std::int64_t vector) const {

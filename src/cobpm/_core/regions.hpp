@@ -72,17 +72,11 @@ class Regions {
   void relabel(const std::uint16_t* sets, int threads, Monitor& monitor);
   // Lists of points are kept for expanding further. Once that is done they are only in the way.
   void forget_points() { lists_.clear(); }
-  // Whether any region at or below the base depth was expanded.
-  bool grew() const { return !kids_.empty(); }
   // Grown regions by their depth.
   std::vector<std::vector<std::int64_t>> grown_by_depth() const;
 
-  // The other way round, in the dense part: the region that halving `column` made this one from, and the other half; none at level 0.
-  struct Origin {
-    std::int64_t parent = -1, sibling = -1;
-  };
-  Origin origin(std::int64_t id, int depth, int column) const;
   // The region of a level vector (by rank) that a point lies in, in the dense part.
+  std::int64_t vector_of(std::int64_t id, int depth) const { return (id - depth_start_[depth]) >> depth; }
   std::int64_t vectors_at(int depth) const { return vectors_at_[depth]; }
   std::int64_t cell_of(std::size_t point, int depth, std::int64_t vector) const;
   // Points of a grown region; needs the lists of points.
@@ -143,7 +137,6 @@ class Regions {
   std::vector<std::vector<std::uint8_t>> levels_;    // [depth][vector·d + column]
   std::vector<std::vector<std::uint8_t>> low_bits_;  // [depth][vector·d + column]
   std::vector<std::vector<std::uint32_t>> child_;    // [depth][vector·d + column]: rank of the child's level vector
-  std::vector<std::vector<std::uint32_t>> parent_;   // and the other way round
   std::vector<std::uint32_t> counts_;                // [id·S + set], dense then grown
   std::vector<std::uint32_t> totals_;                // [id]
 
