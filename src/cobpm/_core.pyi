@@ -15,8 +15,32 @@ _Sets = NDArray[np.uint16]
 # Splits in preorder, nodes per partition, counts per leaf, leaves per partition.
 _Packed = tuple[NDArray[np.int16], _Ids, NDArray[np.uint32], _Ids]
 
-class Exact:
-    """Regions, and the exact recursion over them."""
+class _OnRegions:
+    """Regions, and what can be asked of them whatever the recursion over them."""
+
+    def expand(self, ids: _Ids, threads: int, progress: _Progress = None) -> None:
+        """Make the halves of regions known."""
+    def plant(
+        self, splits: NDArray[np.int16], starts: _Ids, threads: int, progress: _Progress = None
+    ) -> None:
+        """Make all regions of some partitions known."""
+    def split_log_odds(self, ids: _Ids) -> _Floats:
+        """Log-odds that a region is split rather than a leaf, given that it is reached."""
+    def frontier(self) -> _Ids:
+        """Regions with two points or more whose halves are unknown."""
+    def frontier_points(self) -> int:
+        """Points in those regions together: the cost of expanding them, per column."""
+    def forget_points(self) -> None:
+        """Drop the lists of points that expanding needs, when there is no more of it to come."""
+    def counts(self) -> NDArray[np.uint32]:
+        """Points of each set in each region."""
+    @property
+    def size(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+class Exact(_OnRegions):
+    """Regions, and the exact recursion of the paper's posterior over them."""
 
     def __init__(
         self,
@@ -53,26 +77,53 @@ class Exact:
         progress: _Progress = None,
     ) -> _Floats:
         """E[sum of a function over leaves | number of splits], a column per function."""
-    def expand(self, ids: _Ids, threads: int, progress: _Progress = None) -> None:
-        """Make the halves of regions known."""
-    def plant(
-        self, splits: NDArray[np.int16], starts: _Ids, threads: int, progress: _Progress = None
-    ) -> None:
-        """Make all regions of some partitions known."""
-    def split_log_odds(self, ids: _Ids) -> _Floats:
-        """Log-odds that a region is split rather than a leaf, given that it is reached."""
-    def frontier(self) -> _Ids:
-        """Regions with two points or more whose halves are unknown."""
-    def frontier_points(self) -> int:
-        """Points in those regions together: the cost of expanding them, per column."""
-    def forget_points(self) -> None:
-        """Drop the lists of points that expanding needs, when there is no more of it to come."""
-    def counts(self) -> NDArray[np.uint32]:
-        """Points of each set in each region."""
-    @property
-    def size(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
+
+class Ratio(_OnRegions):
+    """Regions, and the exact recursion of the ratio model over them."""
+
+    def __init__(
+        self,
+        codes: _Codes,
+        sets: _Sets,
+        sets_count: int,
+        base_depth: int,
+        concentrations: _Floats,
+        stop: float,
+        threads: int,
+        progress: _Progress = None,
+    ) -> None: ...
+    def relabel(self, sets: _Sets, threads: int, progress: _Progress = None) -> None:
+        """Give the points other sets; `up` must follow."""
+    def up(self, threads: int, progress: _Progress = None) -> float:
+        """Run the recursion: the log probability of all labels."""
+    def leaves(
+        self, least: float, progress: _Progress = None
+    ) -> tuple[_Ids, NDArray[np.uint32], _Floats, _Floats, float]:
+        """All regions that may be leaves, their counts and their probabilities to be one.
+
+        Halves of grown regions that hold less than two points are no regions of their own: for
+        them, the expected number of leaves with a single point of each set, and without points.
+        A region that is reached with a probability below `least` counts as a leaf.
+        """
+    def at_points(
+        self,
+        leaf_values: _Floats,
+        single_values: _Floats,
+        threads: int,
+        progress: _Progress = None,
+    ) -> _Floats:
+        """Mean of functions of the leaf that holds a point, (points, functions).
+
+        Functions are given by a row for each of `leaves`, and a row per set for leaves with a
+        single point that are no regions of their own.
+        """
+    def draw(
+        self, draws: int, seed: int, threads: int, progress: _Progress = None
+    ) -> tuple[_Packed, _Ids]:
+        """Draw partitions.
+
+        Also leaves with two points or more whose halves are unknown, as often as drawn.
+        """
 
 class Walk:
     """A chain to look at move by move."""

@@ -17,6 +17,7 @@
 
 #include "chains.hpp"
 #include "monitor.hpp"
+#include "ratio.hpp"
 #include "recursion.hpp"
 #include "regions.hpp"
 #include "trees.hpp"
@@ -92,67 +93,12 @@ Forest forest_of(const In<std::int16_t, Vector>& splits, const In<std::int64_t, 
   return {splits.data(), node_start.data(), leaf_start.data(), static_cast<std::int64_t>(node_start.shape(0)) - 1, d};
 }
 
-// The regions and the recursion over them, kept together with the arrays they read.
-class Exact {
+// Regions, kept together with the arrays they read.
+class OnRegions {
  public:
-  Exact(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, int base_depth, In<double, Vector> log_gamma,
-        int threads, Progress progress)
-      : cells_{codes, sets, sets_count} {
-    const Points points = cells_.points();
-    Monitor monitor(poll_with(progress), 0.0);
-    nb::gil_scoped_release release;
-    regions_ = std::make_unique<Regions>(points, base_depth, threads, monitor);
-    recursion_ = std::make_unique<Recursion>(*regions_, std::vector<double>(log_gamma.data(), log_gamma.data() + log_gamma.shape(0)));
-  }
-
-  nb::tuple up(double log_tilt, int threads, Progress progress) {
-    Monitor monitor(poll_with(progress), static_cast<double>(regions_->size()));
-    std::vector<double> log_values;
-    Series root;
-    {
-      nb::gil_scoped_release release;
-      recursion_->up(log_tilt, threads, monitor);
-      root = recursion_->root();
-      for (std::int32_t k = 0; k < root.size; ++k) log_values.push_back(root.scale + std::log(root.value[k]));
-    }
-    return nb::make_tuple(root.first, give(std::move(log_values)));
-  }
-
-  nb::tuple draw(In<double, Vector> cumulative, int first, std::int64_t draws, std::uint64_t seed, int threads, Progress progress) {
-    Monitor monitor(poll_with(progress), static_cast<double>(draws));
-    const std::vector<double> weights = doubles(cumulative);
-    Recursion::Draws found;
-    {
-      nb::gil_scoped_release release;
-      found = recursion_->draw(weights, first, draws, seed, threads, monitor);
-    }
-    return nb::make_tuple(pack(std::move(found.partitions), cells_.sets_count), give(std::move(found.splits_at_depth)),
-                          give(std::move(found.open_leaves)));
-  }
-
-  Out<double> expect(In<double, Matrix> region_values, In<double, Vector> empty_values, In<double, Matrix> single_values, int threads,
-                     Progress progress) {
-    const int functions = static_cast<int>(empty_values.shape(0));
-    if (static_cast<std::int64_t>(region_values.shape(0)) != regions_->size() || region_values.shape(1) != empty_values.shape(0) ||
-        single_values.shape(0) != static_cast<std::size_t>(cells_.sets_count) || single_values.shape(1) != empty_values.shape(0)) {
-      throw std::invalid_argument("a row per region and per set is needed, with a value per function");
-    }
-    Monitor monitor(poll_with(progress), static_cast<double>(regions_->size()));
-    std::vector<double> result;
-    {
-      nb::gil_scoped_release release;
-      result = recursion_->expect(region_values.data(), empty_values.data(), single_values.data(), functions, threads, monitor);
-    }
-    const std::size_t rows = result.size() / functions;
-    return give(std::move(result), {rows, static_cast<std::size_t>(functions)});
-  }
-
   void expand(In<std::int64_t, Vector> ids, int threads, Progress progress) {
     Monitor monitor(poll_with(progress), 0.0);
-    const std::vector<std::int64_t> wanted(ids.data(), ids.data() + ids.shape(0));
-    for (const std::int64_t id : wanted) {
-      if (id < 0 || id >= regions_->size()) throw std::out_of_range("no such region");
-    }
+    const std::vector<std::int64_t> wanted = known(ids);
     nb::gil_scoped_release release;
     regions_->expand(wanted, threads, monitor);
   }
@@ -162,10 +108,6 @@ class Exact {
     const std::vector<std::int64_t> at(starts.data(), starts.data() + starts.shape(0));
     nb::gil_scoped_release release;
     regions_->plant(splits.data(), at, threads, monitor);
-  }
-
-  Out<double> split_log_odds(In<std::int64_t, Vector> ids) {
-    return give(recursion_->split_log_odds({ids.data(), ids.data() + ids.shape(0)}));
   }
 
   // How many points the regions of the frontier hold together: what expanding them costs for each column.
@@ -187,10 +129,164 @@ class Exact {
   std::int64_t size() const { return regions_->size(); }
   std::size_t bytes() const { return regions_->bytes(); }
 
- private:
+ protected:
+  OnRegions(Cells cells, int base_depth, int threads, const Progress& progress) : cells_(std::move(cells)) {
+    const Points points = cells_.points();
+    Monitor monitor(poll_with(progress), 0.0);
+    nb::gil_scoped_release release;
+    regions_ = std::make_unique<Regions>(points, base_depth, threads, monitor);
+  }
+
+  std::vector<std::int64_t> known(const In<std::int64_t, Vector>& ids) const {
+    for (std::size_t i = 0; i < ids.shape(0); ++i) {
+      if (ids.data()[i] < 0 || ids.data()[i] >= regions_->size()) throw std::out_of_range("no such region");
+    }
+    return {ids.data(), ids.data() + ids.shape(0)};
+  }
+
   Cells cells_;
   std::unique_ptr<Regions> regions_;
-  std::unique_ptr<Recursion> recursion_;
+};
+
+template <class T>
+void bind_regions(nb::class_<T>& bound) {
+  bound.def("expand", &T::expand, "ids"_a, "threads"_a, "progress"_a = nb::none())
+      .def("plant", &T::plant, "splits"_a, "starts"_a, "threads"_a, "progress"_a = nb::none())
+      .def("split_log_odds", &T::split_log_odds, "ids"_a)
+      .def("frontier", &T::frontier)
+      .def("frontier_points", &T::frontier_points)
+      .def("forget_points", &T::forget_points)
+      .def("counts", &T::counts)
+      .def_prop_ro("size", &T::size)
+      .def_prop_ro("bytes", &T::bytes);
+}
+
+// The recursion of the paper's posterior over the regions.
+class Exact : public OnRegions {
+ public:
+  Exact(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, int base_depth, In<double, Vector> log_gamma,
+        int threads, Progress progress)
+      : OnRegions({codes, sets, sets_count}, base_depth, threads, progress), recursion_(*regions_, doubles(log_gamma)) {}
+
+  nb::tuple up(double log_tilt, int threads, Progress progress) {
+    Monitor monitor(poll_with(progress), static_cast<double>(regions_->size()));
+    std::vector<double> log_values;
+    Series root;
+    {
+      nb::gil_scoped_release release;
+      recursion_.up(log_tilt, threads, monitor);
+      root = recursion_.root();
+      for (std::int32_t k = 0; k < root.size; ++k) log_values.push_back(root.scale + std::log(root.value[k]));
+    }
+    return nb::make_tuple(root.first, give(std::move(log_values)));
+  }
+
+  nb::tuple draw(In<double, Vector> cumulative, int first, std::int64_t draws, std::uint64_t seed, int threads, Progress progress) {
+    Monitor monitor(poll_with(progress), static_cast<double>(draws));
+    const std::vector<double> weights = doubles(cumulative);
+    Recursion::Draws found;
+    {
+      nb::gil_scoped_release release;
+      found = recursion_.draw(weights, first, draws, seed, threads, monitor);
+    }
+    return nb::make_tuple(pack(std::move(found.partitions), cells_.sets_count), give(std::move(found.splits_at_depth)),
+                          give(std::move(found.open_leaves)));
+  }
+
+  Out<double> expect(In<double, Matrix> region_values, In<double, Vector> empty_values, In<double, Matrix> single_values, int threads,
+                     Progress progress) {
+    const int functions = static_cast<int>(empty_values.shape(0));
+    if (static_cast<std::int64_t>(region_values.shape(0)) != regions_->size() || region_values.shape(1) != empty_values.shape(0) ||
+        single_values.shape(0) != static_cast<std::size_t>(cells_.sets_count) || single_values.shape(1) != empty_values.shape(0)) {
+      throw std::invalid_argument("a row per region and per set is needed, with a value per function");
+    }
+    Monitor monitor(poll_with(progress), static_cast<double>(regions_->size()));
+    std::vector<double> result;
+    {
+      nb::gil_scoped_release release;
+      result = recursion_.expect(region_values.data(), empty_values.data(), single_values.data(), functions, threads, monitor);
+    }
+    const std::size_t rows = result.size() / functions;
+    return give(std::move(result), {rows, static_cast<std::size_t>(functions)});
+  }
+
+  Out<double> split_log_odds(In<std::int64_t, Vector> ids) { return give(recursion_.split_log_odds(known(ids))); }
+
+ private:
+  Recursion recursion_;
+};
+
+// The recursion of the ratio model over the regions.
+class Ratio : public OnRegions {
+ public:
+  Ratio(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, int base_depth, In<double, Vector> concentrations,
+        double stop, int threads, Progress progress)
+      : OnRegions({codes, sets, sets_count}, base_depth, threads, progress), recursion_(*regions_, doubles(concentrations), stop) {}
+
+  void relabel(In<std::uint16_t, Vector> sets, int threads, Progress progress) {
+    const Cells cells{cells_.codes, sets, cells_.sets_count};
+    const Points points = cells.points();
+    Monitor monitor(poll_with(progress), 0.0);
+    leaves_ = {};
+    cells_ = cells;  // at once: the regions read from the new array even if they are interrupted
+    nb::gil_scoped_release release;
+    regions_->relabel(points.sets, threads, monitor);
+    recursion_.relabelled();
+  }
+
+  double up(int threads, Progress progress) {
+    Monitor monitor(poll_with(progress), static_cast<double>(regions_->size()));
+    leaves_ = {};
+    nb::gil_scoped_release release;
+    return recursion_.up(threads, monitor);
+  }
+
+  nb::tuple leaves(double least, Progress progress) {
+    {
+      Monitor monitor(poll_with(progress), 0.0);
+      nb::gil_scoped_release release;
+      leaves_ = recursion_.leaves(least, monitor);
+    }
+    const int s = cells_.sets_count;
+    const std::size_t size = leaves_.ids.size();
+    std::vector<double> singles(s, 0.0);
+    for (std::size_t i = 0; i < leaves_.points.size(); ++i) singles[cells_.sets.data()[i]] += leaves_.points[i];
+    std::vector<std::uint32_t> counts(size * s);
+    for (std::size_t i = 0; i < size; ++i) std::copy_n(regions_->counts(leaves_.ids[i]), s, counts.begin() + i * s);
+    return nb::make_tuple(give(std::vector<std::int64_t>(leaves_.ids)), give(std::move(counts), {size, static_cast<std::size_t>(s)}),
+                          give(std::vector<double>(leaves_.probabilities)), give(std::move(singles)), leaves_.empty);
+  }
+
+  Out<double> at_points(In<double, Matrix> leaf_values, In<double, Matrix> single_values, int threads, Progress progress) {
+    const int functions = static_cast<int>(leaf_values.shape(1));
+    if (leaf_values.shape(0) != leaves_.ids.size() || single_values.shape(0) != static_cast<std::size_t>(cells_.sets_count) ||
+        single_values.shape(1) != leaf_values.shape(1)) {
+      throw std::invalid_argument("a row for each of leaves() and per set is needed, with a value per function");
+    }
+    Monitor monitor(poll_with(progress), 0.0);
+    std::vector<double> result;
+    {
+      nb::gil_scoped_release release;
+      result = recursion_.at_points(leaves_, leaf_values.data(), single_values.data(), functions, threads, monitor);
+    }
+    return give(std::move(result), {cells_.sets.shape(0), static_cast<std::size_t>(functions)});
+  }
+
+  nb::tuple draw(std::int64_t draws, std::uint64_t seed, int threads, Progress progress) {
+    Monitor monitor(poll_with(progress), static_cast<double>(draws));
+    RatioRecursion::Draws found;
+    {
+      nb::gil_scoped_release release;
+      found = recursion_.draw(draws, seed, threads, monitor);
+    }
+    return nb::make_tuple(pack(std::move(found.partitions), cells_.sets_count), give(std::move(found.open_leaves)));
+  }
+
+  Out<double> split_log_odds(In<std::int64_t, Vector> ids) { return give(recursion_.split_log_odds(known(ids))); }
+
+ private:
+  RatioRecursion recursion_;
+  RatioRecursion::Leaves leaves_;
 };
 
 // A chain to look at move by move.
@@ -319,21 +415,24 @@ Out<double> masses_in_boxes(In<std::int16_t, Vector> splits, In<std::int64_t, Ve
 
 NB_MODULE(_core, m) {
   m.attr("BITS") = kBits;
-  nb::class_<Exact>(m, "Exact")
+  nb::class_<Exact> exact(m, "Exact");
+  exact
       .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, int, In<double, Vector>, int, Progress>(), "codes"_a,
            "sets"_a, "sets_count"_a, "base_depth"_a, "log_gamma"_a, "threads"_a, "progress"_a = nb::none())
       .def("up", &Exact::up, "log_tilt"_a, "threads"_a, "progress"_a = nb::none())
       .def("draw", &Exact::draw, "cumulative"_a, "first"_a, "draws"_a, "seed"_a, "threads"_a, "progress"_a = nb::none())
-      .def("expect", &Exact::expect, "region_values"_a, "empty_values"_a, "single_values"_a, "threads"_a, "progress"_a = nb::none())
-      .def("expand", &Exact::expand, "ids"_a, "threads"_a, "progress"_a = nb::none())
-      .def("plant", &Exact::plant, "splits"_a, "starts"_a, "threads"_a, "progress"_a = nb::none())
-      .def("split_log_odds", &Exact::split_log_odds, "ids"_a)
-      .def("frontier", &Exact::frontier)
-      .def("frontier_points", &Exact::frontier_points)
-      .def("forget_points", &Exact::forget_points)
-      .def("counts", &Exact::counts)
-      .def_prop_ro("size", &Exact::size)
-      .def_prop_ro("bytes", &Exact::bytes);
+      .def("expect", &Exact::expect, "region_values"_a, "empty_values"_a, "single_values"_a, "threads"_a, "progress"_a = nb::none());
+  bind_regions(exact);
+  nb::class_<Ratio> ratio(m, "Ratio");
+  ratio
+      .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, int, In<double, Vector>, double, int, Progress>(), "codes"_a,
+           "sets"_a, "sets_count"_a, "base_depth"_a, "concentrations"_a, "stop"_a, "threads"_a, "progress"_a = nb::none())
+      .def("relabel", &Ratio::relabel, "sets"_a, "threads"_a, "progress"_a = nb::none())
+      .def("up", &Ratio::up, "threads"_a, "progress"_a = nb::none())
+      .def("leaves", &Ratio::leaves, "least"_a, "progress"_a = nb::none())
+      .def("at_points", &Ratio::at_points, "leaf_values"_a, "single_values"_a, "threads"_a, "progress"_a = nb::none())
+      .def("draw", &Ratio::draw, "draws"_a, "seed"_a, "threads"_a, "progress"_a = nb::none());
+  bind_regions(ratio);
   nb::class_<Walk>(m, "Walk")
       .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, In<double, Vector>, In<double, Vector>,
                     const std::string&>(),

@@ -5,8 +5,6 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "random.hpp"
-
 namespace cobpm {
 namespace {
 
@@ -48,33 +46,6 @@ class Recursion::Pool {
   std::vector<std::unique_ptr<double[]>> slabs_;
 };
 
-Partitions Partitions::joined(std::vector<Partitions>& parts, int threads, Monitor& monitor) {
-  struct Place {
-    std::size_t splits = 0, counts = 0, trees = 0;
-  };
-  std::vector<Place> start(parts.size() + 1);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    start[i + 1] = {start[i].splits + parts[i].splits.size(), start[i].counts + parts[i].counts.size(),
-                    start[i].trees + parts[i].nodes.size()};
-  }
-  Partitions all;
-  all.splits.resize(start.back().splits);
-  all.counts.resize(start.back().counts);
-  all.nodes.resize(start.back().trees);
-  all.leaves.resize(start.back().trees);
-  const std::size_t batch = parts.size() / 64 + 1;
-  monitor.parallel((parts.size() + batch - 1) / batch, threads, [&](std::size_t task) {
-    for (std::size_t i = task * batch; i < std::min(parts.size(), (task + 1) * batch); ++i) {
-      std::copy(parts[i].splits.begin(), parts[i].splits.end(), all.splits.begin() + start[i].splits);
-      std::copy(parts[i].counts.begin(), parts[i].counts.end(), all.counts.begin() + start[i].counts);
-      std::copy(parts[i].nodes.begin(), parts[i].nodes.end(), all.nodes.begin() + start[i].trees);
-      std::copy(parts[i].leaves.begin(), parts[i].leaves.end(), all.leaves.begin() + start[i].trees);
-      parts[i] = Partitions{};
-    }
-  });
-  return all;
-}
-
 Recursion::Recursion(Regions& regions, std::vector<double> log_gamma)
     : regions_(regions), log_gamma_(std::move(log_gamma)), log_empty_(regions.points().sets_count * log_gamma_[0]) {}
 
@@ -97,28 +68,10 @@ Series Recursion::series(const Ref& ref, int depth) const {
 // Visits every region after its children: visit(id, depth, slab).
 template <class Visit>
 void Recursion::for_regions_upward(Pool& pool, int threads, Monitor& monitor, Visit visit) const {
-  const std::int64_t chunk = 2048;
-  auto grown = regions_.grown_by_depth();
-  for (int depth = static_cast<int>(grown.size()) - 1; depth > regions_.base_depth(); --depth) {
-    const auto& ids = grown[depth];
-    monitor.parallel((ids.size() + chunk - 1) / chunk, threads, [&](std::size_t task) {
-      Pool::Slab slab(pool);
-      const std::size_t first = task * chunk, last = std::min(ids.size(), first + chunk);
-      for (std::size_t i = first; i < last; ++i) visit(ids[i], depth, slab);
-      monitor.check(static_cast<double>(last - first));
-    });
-  }
-  for (int depth = regions_.base_depth(); depth >= 0; --depth) {
-    const std::int64_t start = regions_.depth_start(depth), end = regions_.depth_start(depth + 1);
-    monitor.parallel((end - start + chunk - 1) / chunk, threads, [&](std::size_t task) {
-      Pool::Slab slab(pool);
-      const std::int64_t first = start + task * chunk, last = std::min(end, first + chunk);
-      for (std::int64_t id = first; id < last; ++id) {
-        visit(id, depth, slab);
-      }
-      monitor.check(static_cast<double>(last - first));
-    });
-  }
+  regions_.upward(threads, monitor, [&](int depth, std::size_t size, auto id_at) {
+    Pool::Slab slab(pool);
+    for (std::size_t i = 0; i < size; ++i) visit(id_at(i), depth, slab);
+  });
 }
 
 void Recursion::up(double log_tilt, int threads, Monitor& monitor) {
@@ -194,12 +147,10 @@ void Recursion::up(double log_tilt, int threads, Monitor& monitor) {
 // ∝ f_lower[i]·f_upper[k−1−i]. Many draws go down together and part where they choose differently, so that what is read of a region serves
 // all draws that reach it. Each draw has a random stream of its own and uses it in the order of its own nodes: it would come out the same
 // by itself.
-class Recursion::Drawing {
+class Recursion::Drawing : public DrawnTogether {
  public:
   Drawing(const Recursion& recursion, std::uint64_t seed, std::int64_t first_stream, std::int64_t draws)
-      : recursion_(recursion), regions_(recursion.regions_), drawn_(draws) {
-    for (std::int64_t i = 0; i < draws; ++i) random_.emplace_back(seed, first_stream + i);
-  }
+      : DrawnTogether(recursion.regions_, seed, first_stream, draws), recursion_(recursion) {}
 
   Random& random(std::int64_t draw) { return random_[draw]; }
 
@@ -210,13 +161,7 @@ class Recursion::Drawing {
     descend(regions_.root(), 0, all);
   }
 
-  Draws result() {
-    for (Partitions& one : drawn_) {
-      one.nodes.assign(1, static_cast<std::int64_t>(one.splits.size()));
-      one.leaves.assign(1, static_cast<std::int64_t>(one.splits.size() + 1) / 2);
-    }
-    return {Partitions::joined(drawn_, 1, *monitor_), std::move(splits_at_depth_), std::move(open_leaves_)};
-  }
+  Draws result() { return {joined(*monitor_), std::move(splits_at_depth_), std::move(open_leaves_)}; }
 
  private:
   struct Member {
@@ -235,20 +180,6 @@ class Recursion::Drawing {
       split_region(ref, depth, group);
     } else {
       for (const Member& member : group) split_sparse(ref, member);
-    }
-  }
-
-  void leaf(const Ref& ref, std::int32_t draw) {
-    Partitions& out = drawn_[draw];
-    const int s = regions_.points().sets_count;
-    out.splits.push_back(-1);
-    const std::size_t at = out.counts.size();
-    out.counts.resize(at + s, 0);
-    if (ref.id >= 0) {
-      std::copy_n(regions_.counts(ref.id), s, out.counts.begin() + at);
-      if (!regions_.expanded(ref.id)) open_leaves_.push_back(ref.id);
-    } else if (ref.id == Ref::kSingle) {
-      out.counts[at + ref.set] = 1;
     }
   }
 
@@ -398,18 +329,14 @@ class Recursion::Drawing {
   }
 
   const Recursion& recursion_;
-  const Regions& regions_;
   Monitor* monitor_ = nullptr;
-  std::vector<Partitions> drawn_;
-  std::vector<Random> random_;
-  std::vector<std::int64_t> splits_at_depth_, open_leaves_;
+  std::vector<std::int64_t> splits_at_depth_;
 };
 
 Recursion::Draws Recursion::draw(const std::vector<double>& cumulative, std::int32_t first, std::int64_t draws, std::uint64_t seed,
                                  int threads, Monitor& monitor) const {
   check_current();
-  // As many draws together as leave every thread two tasks.
-  const std::int64_t block = std::clamp<std::int64_t>(draws / (2 * std::max(threads, 1)), 16, 2048);
+  const std::int64_t block = DrawnTogether::block(draws, threads);
   std::vector<Draws> parts((draws + block - 1) / block);
   monitor.parallel(parts.size(), threads, [&](std::size_t task) {
     const std::int64_t from = task * block, to = std::min(draws, from + block);

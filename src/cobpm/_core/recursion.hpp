@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "monitor.hpp"
+#include "partitions.hpp"
 #include "regions.hpp"
 
 namespace cobpm {
@@ -22,16 +23,6 @@ struct Series {
   const double* value = nullptr;
   std::int32_t first = 0;  // k of value[0]
   std::int32_t size = 0;
-};
-
-// Partitions drawn, one after another, as preorder lists of their nodes: the column an inner node is split along (its lower half comes
-// first), −1 for a leaf. `counts` holds a row per leaf in the same order.
-struct Partitions {
-  std::vector<std::int16_t> splits;
-  std::vector<std::uint32_t> counts;
-  std::vector<std::int64_t> nodes;   // nodes of each partition
-  std::vector<std::int64_t> leaves;  // leaves of each partition
-  static Partitions joined(std::vector<Partitions>& parts, int threads, Monitor& monitor);  // frees the parts as it goes
 };
 
 class Recursion {

@@ -118,8 +118,8 @@ void Regions::count_base(int threads, Monitor& monitor) {
 // Counts at the base depth from the points; above it, sums of pairs.
 void Regions::count(int threads, Monitor& monitor) {
   const int d = points_.d, s = points_.sets_count, base = base_depth_;
-  counts_.assign(cells_ * s, 0);
-  totals_.assign(cells_, 0);
+  counts_.resize(std::max(counts_.size(), static_cast<std::size_t>(cells_ * s)));
+  std::fill_n(counts_.begin(), cells_ * s, 0);
   if (base == 0) {
     for (std::size_t i = 0; i < points_.n; ++i) ++counts_[points_.sets[i]];
   } else if (base <= 16) {
@@ -138,6 +138,8 @@ void Regions::count(int threads, Monitor& monitor) {
       }
     });
   }
+  if (!totals_.empty()) return;  // counted before: totals do not depend on who belongs to which set
+  totals_.resize(cells_);
   const std::int64_t chunk = 1 << 14;
   monitor.parallel((cells_ + chunk - 1) / chunk, threads, [&](std::size_t task) {
     const std::int64_t first = task * chunk, last = std::min(cells_, first + chunk);
@@ -203,9 +205,43 @@ void Regions::children(std::int64_t id, int depth, int column, Ref& lower, Ref& 
   }
 }
 
+std::int64_t Regions::cell_of(std::size_t point, int depth, std::int64_t vector) const {
+  const std::uint8_t* v = levels_[depth].data() + vector * points_.d;
+  std::int64_t cell = 0;
+  for (int column = 0; column < points_.d; ++column) {
+    if (v[column]) cell = (cell << v[column]) | static_cast<std::int64_t>(points_.code(column, point) >> (kBits - v[column]));
+  }
+  return depth_start_[depth] + (vector << depth) + cell;
+}
+
+std::vector<std::uint32_t> Regions::points_in(std::int64_t id) const {
+  const auto own = lists_.find(id);
+  if (own != lists_.end()) return *own->second;
+  const Grown& region = grown_.at(id - cells_);
+  const auto from = lists_.find(region.parent);
+  if (from == lists_.end()) throw std::logic_error("the lists of points were dropped");
+  std::vector<std::uint32_t> list;
+  const int shift = kBits - level(id, region.column);
+  for (const std::uint32_t point : *from->second) {
+    if (((points_.code(region.column, point) >> shift) & 1) == region.upper) list.push_back(point);
+  }
+  return list;
+}
+
+void Regions::relabel(const std::uint16_t* sets, int threads, Monitor& monitor) {
+  const int s = points_.sets_count;
+  points_.sets = sets;
+  count(threads, monitor);
+  monitor.parallel(grown_.size(), threads, [&](std::size_t i) {
+    const std::int64_t id = cells_ + static_cast<std::int64_t>(i);
+    std::uint32_t* row = counts_.data() + id * s;
+    std::fill_n(row, s, 0);
+    for (const std::uint32_t point : points_in(id)) ++row[sets[point]];
+  });
+}
+
 // Lists the points of regions about to be expanded: grown ones from their parent's list, dense ones in a pass per level vector.
 void Regions::find_points(const std::vector<std::int64_t>& ids, int threads, Monitor& monitor) {
-  const int d = points_.d;
   std::vector<std::pair<std::int64_t, List>> made(ids.size());
   std::unordered_map<std::int64_t, std::vector<std::size_t>> by_vector;
   std::vector<std::size_t> from_parent;
@@ -235,21 +271,16 @@ void Regions::find_points(const std::vector<std::int64_t>& ids, int threads, Mon
   std::vector<std::pair<std::int64_t, std::vector<std::size_t>>> groups(by_vector.begin(), by_vector.end());
   monitor.parallel(groups.size(), threads, [&](std::size_t task) {
     const auto& [vector, wanted] = groups[task];
-    const std::uint8_t* v = levels_[base_depth_].data() + vector * d;
     std::unordered_map<std::int64_t, std::size_t> slot;
     std::vector<std::shared_ptr<std::vector<std::uint32_t>>> lists;
     for (const std::size_t i : wanted) {
-      slot[ids[i] - depth_start_[base_depth_] - (vector << base_depth_)] = lists.size();
+      slot[ids[i]] = lists.size();
       lists.push_back(std::make_shared<std::vector<std::uint32_t>>());
       lists.back()->reserve(total(ids[i]));
     }
     for (std::size_t point = 0; point < points_.n; ++point) {
       if (point % (1 << 16) == 0) monitor.check();
-      std::int64_t cell = 0;
-      for (int column = 0; column < d; ++column) {
-        if (v[column]) cell = (cell << v[column]) | static_cast<std::int64_t>(points_.code(column, point) >> (kBits - v[column]));
-      }
-      const auto found = slot.find(cell);
+      const auto found = slot.find(cell_of(point, base_depth_, vector));
       if (found != slot.end()) lists[found->second]->push_back(static_cast<std::uint32_t>(point));
     }
     for (std::size_t k = 0; k < wanted.size(); ++k) made[wanted[k]] = {ids[wanted[k]], std::move(lists[k])};

@@ -6,6 +6,7 @@
 // for, found again through a hash of their coordinates.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,7 +21,7 @@ constexpr int kBits = 52;  // resolution of the grid: the halvings a column can 
 
 struct Points {
   const std::uint64_t* codes;  // d rows of n coordinates, each kBits long
-  const std::uint16_t* sets;   // which set a point belongs to, ascending
+  const std::uint16_t* sets;   // which set a point belongs to
   std::size_t n;
   int d;
   int sets_count;
@@ -67,10 +68,23 @@ class Regions {
   void plant(const std::int16_t* splits, const std::vector<std::int64_t>& starts, int threads, Monitor& monitor);
   // Regions with two points or more whose children are not known.
   std::vector<std::int64_t> frontier() const;
+  // Counts again for points that stay where they are but belong to other sets. Needs the lists of points if regions were grown.
+  void relabel(const std::uint16_t* sets, int threads, Monitor& monitor);
   // Lists of points are kept for expanding further. Once that is done they are only in the way.
   void forget_points() { lists_.clear(); }
   // Grown regions by their depth.
   std::vector<std::vector<std::int64_t>> grown_by_depth() const;
+
+  // The region of a level vector (by rank) that a point lies in, in the dense part.
+  std::int64_t vector_of(std::int64_t id, int depth) const { return (id - depth_start_[depth]) >> depth; }
+  std::int64_t vectors_at(int depth) const { return vectors_at_[depth]; }
+  std::int64_t cell_of(std::size_t point, int depth, std::int64_t vector) const;
+  // Points of a grown region; needs the lists of points.
+  std::vector<std::uint32_t> points_in(std::int64_t id) const;
+
+  // Chunks of regions, each region after its halves: work(depth, size, id_at), where id_at(i) is the chunk's i-th region.
+  template <class Work>
+  void upward(int threads, Monitor& monitor, Work work) const;
 
   // Dense layout, for loops over whole depths: ids of depth m are [depth_start(m), depth_start(m+1)), 2^m to a level vector.
   std::int64_t depth_start(int m) const { return depth_start_[m]; }
@@ -133,5 +147,25 @@ class Regions {
   std::vector<std::int32_t> kids_;                            // [kids + 2·column + upper], packed references
   std::unordered_map<std::int64_t, List> lists_;              // points of the expanded regions
 };
+
+template <class Work>
+void Regions::upward(int threads, Monitor& monitor, Work work) const {
+  const std::int64_t chunk = 2048;
+  const auto in_chunks = [&](int depth, std::int64_t size, auto id_at) {
+    monitor.parallel((size + chunk - 1) / chunk, threads, [&](std::size_t task) {
+      const std::int64_t first = task * chunk, last = std::min(size, first + chunk);
+      work(depth, static_cast<std::size_t>(last - first), [&](std::size_t i) { return id_at(first + static_cast<std::int64_t>(i)); });
+      monitor.check(static_cast<double>(last - first));
+    });
+  };
+  const auto grown = grown_by_depth();
+  for (int depth = static_cast<int>(grown.size()) - 1; depth > base_depth_; --depth) {
+    in_chunks(depth, static_cast<std::int64_t>(grown[depth].size()), [&](std::int64_t i) { return grown[depth][i]; });
+  }
+  for (int depth = base_depth_; depth >= 0; --depth) {
+    const std::int64_t start = depth_start_[depth];
+    in_chunks(depth, depth_start_[depth + 1] - start, [&](std::int64_t i) { return start + i; });
+  }
+}
 
 }  // namespace cobpm

@@ -1,0 +1,87 @@
+// The exact recursion of the ratio model: which set a point belongs to, given where it lies.
+//
+// With shares π_s = N_s/N, a leaf with counts n_s gives its labels the probability
+//     L = mean_k Γ(A_k)/Γ(A_k+n) Π_s Γ(A_k π_s+n_s)/Γ(A_k π_s),
+// and a region sums over everything that can be done inside it:
+//     Φ = stop·L + (1−stop)/d' · Σ_columns Φ(lower)·Φ(upper),     Φ = L where there is nothing to split.
+// Held is φ = Φ / Π_s π_s^{n_s}: one for regions without points or with a single one, so that these need not be visited. Halves multiply
+// as before, and φ lies between a power of n and Π_s π_s^{−n_s}: plain doubles with a power of two beside them for the largest regions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "monitor.hpp"
+#include "partitions.hpp"
+#include "regions.hpp"
+
+namespace cobpm {
+
+class RatioRecursion {
+ public:
+  RatioRecursion(Regions& regions, std::vector<double> concentrations, double stop);
+
+  // To be called when the points were given other sets.
+  void relabelled();
+
+  double up(int threads, Monitor& monitor);  // log Φ of the whole space
+
+  // Probabilities that regions are leaves, in the order in which regions are reached from above. A region that is reached with a probability
+  // below `least` counts as a leaf.
+  struct Leaves {
+    std::vector<std::int64_t> ids;
+    std::vector<double> probabilities;
+    std::vector<double> points;  // that a point has a leaf for itself which is no stored region; empty if there are none
+    double empty = 0.0;          // expected number of leaves without points that are no stored regions
+  };
+  Leaves leaves(double least, Monitor& monitor) const;
+
+  // E[g(leaf that holds the point)] for every point and each of M functions g, given as tables: a row per leaf found, and a row per set for
+  // leaves with a single point that are no stored regions.
+  std::vector<double> at_points(const Leaves& leaves, const double* leaf_values, const double* single_values, int functions,
+                                int threads, Monitor& monitor) const;
+
+  struct Draws {
+    Partitions partitions;
+    std::vector<std::int64_t> open_leaves;  // leaves with two points or more whose children are unknown, as often as drawn
+  };
+  Draws draw(std::int64_t draws, std::uint64_t seed, int threads, Monitor& monitor) const;
+
+  // The log-odds that each region is split rather than left whole, once it is reached.
+  std::vector<double> split_log_odds(const std::vector<std::int64_t>& ids) const;
+
+ private:
+  class Drawing;
+  struct Scaled {
+    double value = 1.0;
+    std::int32_t exponent = 0;  // of two, a multiple of kStep
+  };
+  struct Half {
+    int column;
+    Ref lower, upper;
+    Scaled product;
+  };
+
+  void check_current() const;
+  Scaled leaf(const std::uint32_t* counts, std::uint32_t total) const;
+  Scaled weigh(const std::uint32_t* counts, std::uint32_t total) const;
+  Scaled phi(const Ref& ref) const { return ref.id >= 0 ? phi_[ref.id] : Scaled{}; }
+  void halves(std::int64_t id, int depth, std::vector<Half>& found) const;
+  double log_rising(double from, std::uint32_t steps) const;
+  static void add(Scaled& sum, Scaled more);
+  static double ratio(Scaled above, Scaled below);
+  static Scaled product(Scaled a, Scaled b) { return {a.value * b.value, a.exponent + b.exponent}; }
+
+  Regions& regions_;
+  std::vector<double> concentrations_;
+  double stop_;
+  std::vector<double> shares_;
+  double log_null_ = 0.0;                         // log Π_s π_s^{N_s}
+  std::vector<std::vector<double>> set_tables_;   // [k·S + set][n]: lnΓ(A π+n) − lnΓ(A π) − n ln π
+  std::vector<std::vector<double>> all_tables_;   // [k][n]: lnΓ(A+n) − lnΓ(A)
+  std::uint32_t few_ = 0;                         // leaves with fewer points of each set than this are looked up
+  std::vector<double> few_leaves_;                // [Σ_s n_s·few^s]
+  std::vector<Scaled> phi_;
+};
+
+}  // namespace cobpm
