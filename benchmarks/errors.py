@@ -74,7 +74,7 @@ def run(
     Returns:
         One record per problem, size, replicate, method and divergence that the method gave.
     """
-    known = {key: records for key, records in _read(file)} if file else {}
+    known = dict(_read(file)) if file else {}
     cells = [(n, p, r) for n in sizes for p in problems for r in range(replicates)]
     found: list[Record] = []
     for done, (n, problem, replicate) in enumerate(cells):
@@ -89,7 +89,7 @@ def run(
             key = problem.name, n, replicate, name
             if key not in known:
                 known[key] = _ask(problem, n, replicate, name, method, points)
-                if file:
+                if file and known[key]:
                     _append(file, known[key])
             found += known[key]
     print("\r\033[K", end="", file=sys.stderr)
@@ -129,9 +129,8 @@ def _read(file: Path) -> Iterator[tuple[tuple[str, int, int, str], list[Record]]
         file.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     for line in lines:
         records = [Record(**record) for record in json.loads(line)]
-        if records:
-            first = records[0]
-            yield (first.problem, first.n, first.replicate, first.method), records
+        first = records[0]
+        yield (first.problem, first.n, first.replicate, first.method), records
 
 
 def read(file: Path) -> list[Record]:
@@ -152,10 +151,10 @@ def by_problem(records: Sequence[Record]) -> pd.DataFrame:
 
     table = pd.DataFrame([asdict(record) for record in records])
     table = table[np.isfinite(table["truth"])]
-    table["bias"] = table["estimate"] - table["truth"]
-    table["error"] = table["bias"].abs()
+    bias = table["estimate"] - table["truth"]
     covered = (table["low"] <= table["truth"]) & (table["truth"] <= table["high"])
-    table["coverage"] = covered.astype(float).where(table["low"].notna())
+    coverage = covered.astype(float).where(table["low"].notna())
+    table = table.assign(error=bias.abs(), bias=bias, coverage=coverage)
     groups = table.groupby(["method", "divergence", "n", "problem"], sort=False)
     return groups[["error", "bias", "coverage", "seconds"]].mean()
 

@@ -1,6 +1,6 @@
 """What people use today to estimate divergences from two samples, behind one interface.
 
-    python -m benchmarks.peers --records peers.jsonl   # an hour; starts again where it stopped
+    python -m benchmarks.peers --records peers.jsonl   # half an hour; starts again where it stopped
 
 Each peer takes two sets of points and returns the divergences that it can give, by name. It sees
 columns divided by their pooled standard deviation. Equal points, with which nearest neighbours are
@@ -50,9 +50,9 @@ def scaled(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
 def neighbours(x: FloatArray, y: FloatArray, k: int) -> Estimates:
     """From the distances to the k-th neighbour of each point in its own set and in the other.
 
-    KL by Wang, Kulkarni and Verdú (2009); Hellinger and Rényi by the unbiased powers of Póczos and
-    Schneider (2011), which exist for k above |α − 1| only. Total variation and Jensen–Shannon have
-    no correction of their own: the ratio is plugged in.
+    KL by Wang, Kulkarni and Verdú (2009); Hellinger and Rényi by the powers of Póczos and Schneider
+    (2011), whose correction for the bias exists for k above |α − 1| only. Total variation and
+    Jensen–Shannon have none: the ratio is plugged in.
     """
     x, y = scaled(x, y)
     at_x, at_y = log_ratios(x, y, k), -log_ratios(y, x, k)
@@ -73,7 +73,7 @@ def log_ratios(x: FloatArray, y: FloatArray, k: int) -> FloatArray:
 
 
 def adaptive_neighbours(x: FloatArray, y: FloatArray) -> Estimates:
-    """KL with a number of neighbours that depends on the place (Wang et al. 2009, eq. 25)."""
+    """KL with a number of neighbours that depends on the place (Wang et al. 2009)."""
     x, y = scaled(x, y)
     return {"kl": adaptive_kl(x, y), "reverse_kl": adaptive_kl(y, x)}
 
@@ -201,19 +201,19 @@ def infomeasure_package(x: FloatArray, y: FloatArray) -> Estimates:
     return {"kl": float(kl(x, y)), "reverse_kl": float(kl(y, x))}
 
 
-# Name, the package that it needs, and how it is called.
-PEERS: tuple[tuple[str, str, Peer], ...] = (
-    ("k-NN, k=1", "scipy", partial(neighbours, k=1)),
-    ("k-NN, k=5", "scipy", partial(neighbours, k=5)),
-    ("k-NN, k=10", "scipy", partial(neighbours, k=10)),
-    ("k-NN, adaptive", "scipy", adaptive_neighbours),
-    ("divergence", "divergence", divergence_package),
-    ("infomeasure", "infomeasure", infomeasure_package),
-    ("LightGBM", "lightgbm", partial(held_out, lightgbm_classifier)),
-    ("stopped trees", "sklearn", partial(held_out, stopped_trees)),
-    ("quadratic logistic", "sklearn", partial(held_out, quadratic_logistic)),
-    ("uLSIF", "densratio", partial(kernels, "uLSIF")),
-    ("KLIEP", "densratio", partial(kernels, "KLIEP")),
+# Name, the modules that it needs, and how it is called.
+PEERS: tuple[tuple[str, tuple[str, ...], Peer], ...] = (
+    ("k-NN, k=1", ("scipy",), partial(neighbours, k=1)),
+    ("k-NN, k=5", ("scipy",), partial(neighbours, k=5)),
+    ("k-NN, k=10", ("scipy",), partial(neighbours, k=10)),
+    ("k-NN, adaptive", ("scipy",), adaptive_neighbours),
+    ("divergence", ("divergence",), divergence_package),
+    ("infomeasure", ("infomeasure",), infomeasure_package),
+    ("LightGBM", ("lightgbm", "sklearn"), partial(held_out, lightgbm_classifier)),
+    ("stopped trees", ("sklearn",), partial(held_out, stopped_trees)),
+    ("quadratic logistic", ("sklearn",), partial(held_out, quadratic_logistic)),
+    ("uLSIF", ("densratio",), partial(kernels, "uLSIF")),
+    ("KLIEP", ("densratio",), partial(kernels, "KLIEP")),
 )
 
 
@@ -223,9 +223,9 @@ def available() -> dict[str, Peer]:
 
 
 def _available() -> Iterator[tuple[str, Peer]]:
-    for name, package, peer in PEERS:
-        if find_spec(package) is None:
-            print(f"without {name}: {package} is not installed", file=sys.stderr)
+    for name, modules, peer in PEERS:
+        if missing := [module for module in modules if find_spec(module) is None]:
+            print(f"without {name}: {', '.join(missing)} is not installed", file=sys.stderr)
         else:
             yield name, peer
 
@@ -237,10 +237,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 500, 2000])
     parser.add_argument("--replicates", type=int, default=10)
     options = parser.parse_args(arguments)
-    warnings.simplefilter("ignore")  # the peers' own
-    for title, problems in (("tuning", TUNING), ("untouched", UNTOUCHED)):
-        records = run(problems, available(), options.sizes, options.replicates, options.records)
-        print(f"\n## Problems: {title}\n\n{markdown(records)}")
+    peers = available()
+    for title, problems in (("TUNING", TUNING), ("UNTOUCHED", UNTOUCHED)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the peers' own
+            records = run(problems, peers, options.sizes, options.replicates, options.records)
+        print(f"\n## {title}\n\n{markdown(records)}")
 
 
 if __name__ == "__main__":
