@@ -110,8 +110,20 @@ def _ask(
     records = []
     for divergence, value in answer.items():
         estimate, low, high = value if isinstance(value, tuple) else (value, np.nan, np.nan)
-        numbers = (float(number) for number in (estimate, low, high, problem.truth[divergence]))
-        records.append(Record(problem.name, n, replicate, name, divergence, *numbers, seconds))
+        records.append(
+            Record(
+                problem=problem.name,
+                n=n,
+                replicate=replicate,
+                method=name,
+                divergence=divergence,
+                estimate=float(estimate),
+                low=float(low),
+                high=float(high),
+                truth=problem.truth[divergence],
+                seconds=seconds,
+            )
+        )
     return records
 
 
