@@ -1,0 +1,434 @@
+"""Pairs of distributions whose divergences are known: where estimates can be compared with truth.
+
+`TUNING` are the problems that settings were chosen on: the paper's own, and what a method should
+get right (the same law twice, correlations, shifts, scale, tails, a curved cloud, a small bump).
+`UNTOUCHED` are problems on which nothing was ever chosen, of the kinds that data have: waiting
+times, rings, clusters, counts, zeros, copulas, codes beside measurements.
+
+A divergence of p and q is a sum over the masses that p and q put on the same cells. With discrete
+columns the cells are the values; with continuous ones they are the nodes of a quadrature, fine
+enough that a coarser one gives the same number up to `Problem.truth_error`. Where the ratio p/q
+depends on one statistic only, that statistic's law is enough: a sufficient statistic and a
+bijection both leave every divergence of this kind as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.special import rel_entr
+
+from tests.cases import beta_mixtures
+
+FloatArray = NDArray[np.float64]
+Masses = tuple[FloatArray, FloatArray]
+Sample = Callable[[int, np.random.Generator], tuple[FloatArray, FloatArray]]
+Density = Callable[[FloatArray], FloatArray]
+
+DIVERGENCES = ("tv", "hellinger", "kl", "reverse_kl", "js", "renyi:2")
+
+
+def divergences(p: FloatArray, q: FloatArray) -> dict[str, float]:
+    """The divergences of two sets of masses on the same cells, named as in `cobpm`."""
+    middle = (p + q) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        squares = np.where(p > 0, p * (p / q), 0.0)
+        values = (
+            np.abs(p - q).sum() / 2,
+            np.sqrt(np.square(np.sqrt(p) - np.sqrt(q)).sum() / 2),
+            rel_entr(p, q).sum(),
+            rel_entr(q, p).sum(),
+            (rel_entr(p, middle).sum() + rel_entr(q, middle).sum()) / 2,
+            np.log(squares.sum()),
+        )
+    return {name: float(value) for name, value in zip(DIVERGENCES, values, strict=True)}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Two distributions and the divergences between them.
+
+    Attributes:
+        name: A short name without spaces.
+        d: The number of columns.
+        sample: From (n, rng) to two sets of n points each, of shape (n, d).
+        masses: From the number of nodes per axis to the masses of both distributions on the same
+            cells. Discrete distributions ignore the number.
+        nodes: How many nodes per axis the truth is computed with, a multiple of 24.
+        infinite: Divergences that are infinite although no cell has mass in one set only.
+    """
+
+    name: str
+    d: int
+    sample: Sample
+    masses: Callable[[int], Masses]
+    nodes: int = 19_200
+    infinite: tuple[str, ...] = ()
+
+    @cached_property
+    def truth(self) -> Mapping[str, float]:
+        """The true divergence of x from y by name; it may be infinite."""
+        return self._values(self.nodes)
+
+    @cached_property
+    def truth_error(self) -> Mapping[str, float]:
+        """How far the truth is from what two thirds of the nodes give: about its error."""
+        coarse = self._values(2 * self.nodes // 3)
+        return {
+            name: 0.0 if value == coarse[name] else abs(value - coarse[name])
+            for name, value in self.truth.items()
+        }
+
+    def _values(self, nodes: int) -> dict[str, float]:
+        return divergences(*self.masses(nodes)) | dict.fromkeys(self.infinite, np.inf)
+
+
+# Masses on cells.
+
+
+def line(low: float, high: float, nodes: int) -> Masses:
+    """Nodes and weights for an interval: panels of equal width, Gauss–Legendre with 8 in each.
+
+    Panels keep a kink, which total variation has where p = q, from spoiling more than one of them.
+    """
+    at, weights = np.polynomial.legendre.leggauss(8)
+    edges = np.linspace(low, high, nodes // 8 + 1)
+    half = (high - low) / (len(edges) - 1) / 2
+    return np.add.outer(edges[:-1], half * (at + 1)).ravel(), np.tile(half * weights, nodes // 8)
+
+
+def continuous(p: Density, q: Density, *breaks: float) -> Callable[[int], Masses]:
+    """One column, with densities that are smooth between the breaks."""
+
+    def masses(nodes: int) -> Masses:
+        pieces = [line(*ends, nodes) for ends in pairwise(breaks)]
+        at, weights = (np.concatenate(part) for part in zip(*pieces, strict=True))
+        return p(at) * weights, q(at) * weights
+
+    return masses
+
+
+def plane(p: Density, q: Density, reach: float) -> Callable[[int], Masses]:
+    """Two columns with joint densities that are negligible outside of [−reach, reach]²."""
+
+    def masses(nodes: int) -> Masses:
+        at, weights = line(-reach, reach, nodes)
+        points = np.stack(np.meshgrid(at, at), axis=-1).reshape(-1, 2)
+        area = outer(weights, weights)
+        return p(points) * area, q(points) * area
+
+    return masses
+
+
+def outer(*columns: FloatArray) -> FloatArray:
+    """The masses of independent columns, jointly."""
+    return reduce(np.multiply.outer, columns).ravel()
+
+
+def independent(*columns: Callable[[int], Masses]) -> Callable[[int], Masses]:
+    """Independent columns, in both distributions."""
+
+    def masses(nodes: int) -> Masses:
+        p, q = zip(*(column(nodes) for column in columns), strict=True)
+        return outer(*p), outer(*q)
+
+    return masses
+
+
+def normals(shift: float = 0.0, scale: float = 1.0, reach: float = 12.0) -> Callable[[int], Masses]:
+    """One column, standard normal against one of another mean and standard deviation."""
+    return continuous(stats.norm.pdf, stats.norm(shift, scale).pdf, -reach, reach)
+
+
+def same(_: int) -> Masses:
+    """One law twice."""
+    return np.ones(1), np.ones(1)
+
+
+def like(sample: Callable[[int, np.random.Generator], FloatArray]) -> Sample:
+    """Both sets from one law."""
+    return lambda n, rng: (sample(n, rng), sample(n, rng))
+
+
+# The problems that settings were chosen on.
+
+
+def beta(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    return rng.beta(6, 5, (n, 1)), rng.beta(5, 6, (n, 1))
+
+
+def unit_normal(mean: float, std: float) -> Any:
+    """A normal distribution cut off at the unit interval."""
+    return stats.truncnorm(-mean / std, (1 - mean) / std, mean, std)
+
+
+def unit_columns(d: int, *laws: Any) -> Sample:
+    """Each set has d independent columns of one law."""
+
+    def sample(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        x, y = (law.rvs((n, d), random_state=rng) for law in laws)
+        return x, y
+
+    return sample
+
+
+def cube(name: str, d: int, p: Any, q: Any, nodes: int) -> Problem:
+    """Two laws on the unit interval, the same in each of d independent columns."""
+    column = continuous(p.pdf, q.pdf, 0, 1)
+    return Problem(name, d, unit_columns(d, p, q), independent(*[column] * d), nodes)
+
+
+def beta_mixture_masses(nodes: int) -> Masses:
+    """Of `tests.cases.beta_mixtures`: two fifths of one product of betas, the rest of another."""
+    at, weights = line(0, 1, nodes)
+
+    def mixture(first: Sequence[tuple[int, int]], second: Sequence[tuple[int, int]]) -> FloatArray:
+        a, b = (
+            outer(*(stats.beta.pdf(at, *shape) * weights for shape in part))
+            for part in (first, second)
+        )
+        return 0.4 * a + 0.6 * b
+
+    return (
+        mixture([(1, 2), (2, 3), (3, 4)], [(4, 3), (3, 2), (2, 1)]),
+        mixture([(1, 3), (3, 5), (5, 7)], [(7, 5), (5, 3), (3, 1)]),
+    )
+
+
+def correlated(n: int, rng: np.random.Generator) -> FloatArray:
+    spread = np.linalg.cholesky(0.8 + 0.2 * np.eye(3))
+    return rng.normal(size=(n, 3)) @ spread.T
+
+
+def opposite_correlations(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    x, y = rng.normal(size=(2, n, 2))
+    x[:, 1] = 0.6 * x[:, 0] + 0.8 * x[:, 1]
+    y[:, 1] = -0.6 * y[:, 0] + 0.8 * y[:, 1]
+    return x, y
+
+
+def normal_plane(correlation: float) -> Density:
+    return stats.multivariate_normal(cov=[[1, correlation], [correlation, 1]]).pdf
+
+
+def mean_shift(shifts: Sequence[float]) -> Problem:
+    """Standard normal columns, and the same with other means.
+
+    The ratio depends on the projection onto the line between the means alone.
+    """
+    d = len(shifts)
+
+    def sample(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        x, y = rng.normal(size=(2, n, d))
+        return x, y + shifts
+
+    return Problem(f"shift-{d}", d, sample, normals(float(np.linalg.norm(shifts))))
+
+
+def scale(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    x, y = rng.normal(size=(2, n, 2))
+    return x, 1.5 * y
+
+
+def heavy_tails(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    x, y = rng.standard_t(2, (2, n, 2))
+    return x, y + 1
+
+
+def heavy_tail_masses(nodes: int) -> Masses:
+    """One column in the coordinate u = F(x), in which p is uniform and the tails are near."""
+    u, weights = line(0, 1, nodes)
+    x = stats.t.ppf(u, 2)
+    return weights, weights * stats.t.pdf(x - 1, 2) / stats.t.pdf(x, 2)
+
+
+def banana(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Normal clouds, one shifted by (0.6, 0.8), bent by (a, b) → (a, b + a²)."""
+    x, y = rng.normal(size=(2, n, 2))
+    y += (0.6, 0.8)
+    for points in (x, y):
+        points[:, 1] += points[:, 0] ** 2
+    return x, y
+
+
+def bump(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    x, y = rng.normal(size=(2, n, 2))
+    in_bump = rng.random((n, 1)) < 0.05
+    return np.where(in_bump, 1.5 + 0.2 * x, x), y
+
+
+def bump_density(points: FloatArray) -> FloatArray:
+    there = stats.norm.pdf(points, 1.5, 0.2).prod(axis=-1)
+    return 0.95 * normal_plane(0)(points) + 0.05 * there
+
+
+def one_of_five(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    x, y = rng.normal(size=(2, n, 5))
+    y[:, 2] += 1
+    return x, y
+
+
+TUNING: tuple[Problem, ...] = (
+    Problem("beta", 1, beta, continuous(stats.beta(6, 5).pdf, stats.beta(5, 6).pdf, 0, 1)),
+    cube("uniform-normal", 3, stats.uniform(), unit_normal(0, 1 / 3), 144),
+    cube("corner-normals", 3, unit_normal(0, 1 / 2), unit_normal(1, 1 / 2), 144),
+    Problem("beta-mixtures", 3, beta_mixtures, beta_mixture_masses, 144),
+    cube("table-2", 4, unit_normal(1 / 3, 1 / 5), unit_normal(1 / 2, 1 / 5), 48),
+    Problem("same-normal", 3, like(lambda n, rng: rng.normal(size=(n, 3))), same),
+    Problem("same-uniform", 2, like(lambda n, rng: rng.random((n, 2))), same),
+    Problem("same-correlated", 3, like(correlated), same),
+    Problem(
+        "correlations",
+        2,
+        opposite_correlations,
+        plane(normal_plane(0.6), normal_plane(-0.6), 12),
+        nodes=960,
+        infinite=("renyi:2",),  # twice the precision of x less that of y is not positive definite
+    ),
+    mean_shift([0.4] * 5),
+    mean_shift([0.3] * 10),
+    Problem("scale", 2, scale, independent(*[normals(scale=1.5, reach=16.0)] * 2), 960),
+    Problem("heavy-tails", 2, heavy_tails, independent(*[heavy_tail_masses] * 2), 960),
+    Problem("banana", 2, banana, normals(1.0)),
+    Problem("bump", 2, bump, plane(bump_density, normal_plane(0), 10), 960),
+    Problem("one-of-five", 5, one_of_five, normals(1.0)),
+)
+
+
+# The problems on which nothing was ever chosen.
+
+
+def waiting_times(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """All waits a quarter longer than they were: none is short any more."""
+    x, y = rng.gamma(2, size=(2, n, 1))
+    return x + 0.25, y
+
+
+def rotated_ring(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """A ring that is denser on one side, and the same a quarter turn further."""
+
+    def draw(turn: float) -> FloatArray:
+        angle, radius = rng.vonmises(turn, 1, n), rng.normal(1, 0.1, n)
+        return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+
+    return draw(0), draw(np.pi / 2)
+
+
+def cluster_weights(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Two clusters in four columns, of equal weight and then of three to seven."""
+
+    def draw(weight: float) -> FloatArray:
+        side = np.where(rng.random((n, 1)) < weight, -0.8, 0.8)
+        return side + rng.normal(size=(n, 4))
+
+    return draw(0.5), draw(0.3)
+
+
+def cluster_masses(nodes: int) -> Masses:
+    """Along the line through the centres, 1.6 on either side of the middle."""
+    at, weights = line(-14, 14, nodes)
+    left, right = stats.norm.pdf(at, -1.6) * weights, stats.norm.pdf(at, 1.6) * weights
+    return 0.5 * left + 0.5 * right, 0.3 * left + 0.7 * right
+
+
+def counts(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Poisson counts, and counts of the same means that vary more."""
+    x = rng.poisson((4, 1), (n, 2))
+    y = rng.negative_binomial((4, 1), 0.5, (n, 2))
+    return x.astype(float), y.astype(float)
+
+
+def count_masses(_: int) -> Masses:
+    values = np.arange(100)  # the masses beyond are below 1e-20
+    return (
+        outer(*(stats.poisson.pmf(values, mean) for mean in (4, 1))),
+        outer(*(stats.nbinom.pmf(values, mean, 0.5) for mean in (4, 1))),
+    )
+
+
+def many_zeros(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Two log-normal amounts; two fifths of each are zero, then a half, and the rest larger."""
+
+    def draw(zeros: float, shift: float) -> FloatArray:
+        amounts = np.exp(rng.normal(shift, 1, (n, 2)))
+        return np.where(rng.random((n, 2)) < zeros, 0, amounts)
+
+    return draw(0.4, 0), draw(0.5, 0.4)
+
+
+def zeros_masses(nodes: int) -> Masses:
+    p, q = normals(0.4)(nodes)
+    return np.append(0.4, 0.6 * p), np.append(0.5, 0.5 * q)
+
+
+def one_spread_of_eight(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    x, y = rng.normal(size=(2, n, 8))
+    y[:, 5] *= 2
+    return x, y
+
+
+def copulas(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Log-normal columns of the same margins, joined by a normal and by a Student t copula."""
+    x, y = rng.multivariate_normal((0, 0), [[1, 0.5], [0.5, 1]], (2, n))
+    y /= np.sqrt(rng.chisquare(3, (n, 1)) / 3)
+    return np.exp(x), np.exp(-np.sign(y) * stats.norm.ppf(stats.t.cdf(-np.abs(y), 3)))
+
+
+def t_copula_density(points: FloatArray) -> FloatArray:
+    """Joint density with standard normal margins."""
+    t = -np.sign(points) * stats.t.ppf(stats.norm.cdf(-np.abs(points)), 3)
+    joint = stats.multivariate_t.pdf(t, shape=[[1, 0.5], [0.5, 1]], df=3)
+    return joint * (stats.norm.pdf(points) / stats.t.pdf(t, 3)).prod(axis=-1)
+
+
+CODES = ((0.4, 0.3, 0.2, 0.1), (0.3, 0.3, 0.2, 0.2))
+
+
+def codes(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """A code of four values, a measurement that depends on it, and one that does not.
+
+    The code's frequencies change, and so does the measurement of code 1.
+    """
+
+    def draw(frequencies: Sequence[float], shift: float) -> FloatArray:
+        code = rng.choice(4, n, p=frequencies)
+        measured = rng.normal(code + shift * (code == 1), 1)
+        return np.column_stack([code, measured, rng.random(n)])
+
+    return draw(CODES[0], 0), draw(CODES[1], 1)
+
+
+def code_masses(nodes: int) -> Masses:
+    shifts = (0, 1, 0, 0)
+    cells = zip(*CODES, (normals(shift)(nodes) for shift in shifts), strict=True)
+    p, q = zip(*((a * x, b * y) for a, b, (x, y) in cells), strict=True)
+    return np.concatenate(p), np.concatenate(q)
+
+
+UNTOUCHED: tuple[Problem, ...] = (
+    Problem(
+        "waiting-times",
+        1,
+        waiting_times,
+        continuous(stats.gamma(2, 0.25).pdf, stats.gamma(2).pdf, 0, 0.25, 60),
+    ),
+    Problem(
+        "rotated-ring",
+        2,
+        rotated_ring,
+        continuous(stats.vonmises(1).pdf, stats.vonmises(1, np.pi / 2).pdf, -np.pi, np.pi),
+    ),
+    Problem("cluster-weights", 4, cluster_weights, cluster_masses),
+    Problem("counts", 2, counts, count_masses),
+    Problem("many-zeros", 2, many_zeros, independent(*[zeros_masses] * 2), 960),
+    Problem("one-spread-of-eight", 8, one_spread_of_eight, normals(scale=2.0, reach=20.0)),
+    Problem("copulas", 2, copulas, plane(normal_plane(0.5), t_copula_density, 9), 960),
+    Problem("codes", 3, codes, code_masses),
+)
