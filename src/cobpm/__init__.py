@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "CoBPM": "cobpm.estimator",
     "compare": "cobpm.api",
     "fit": "cobpm.api",
     "pairwise": "cobpm.api",
@@ -22,6 +23,7 @@ _HOME = {
 }
 
 __all__ = [
+    "CoBPM",
     "InputError",
     "Pairwise",
     "PairwiseInterrupted",
@@ -35,6 +37,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from cobpm.api import compare, fit, pairwise
+    from cobpm.estimator import CoBPM
     from cobpm.pairs import Pairwise, PairwiseInterrupted
     from cobpm.posterior import Posterior, load
     from cobpm.samples import InputError

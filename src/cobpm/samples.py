@@ -561,3 +561,24 @@ def _read_bounds(bounds: Any, columns: Sequence[str], parameter: str, owner: str
         way_out = "Did you mean 'ranks'?" if isinstance(bounds, str) else "Every end is a number."
         raise bad(parameter, owner, rule, bounds, way_out) from None
     return pairs
+
+
+def check_priors(priors: Any, count: int, *, parameter: str = "priors", owner: str) -> FloatArray:
+    """Return the probabilities of `count` classes."""
+    try:
+        values = np.array([_real(prior) for prior in priors])
+    except TypeError:
+        values = np.array([])
+    if len(values) == count and (values >= 0).all() and math.isclose(values.sum(), 1.0):
+        return values
+    seen = priors if len(values) != count else Seen(f"{priors!r}, whose sum is {values.sum():g}")
+    raise bad(parameter, owner, f"hold {count} probabilities that sum to 1", seen, "One per class.")
+
+
+def check_random_state(
+    random_state: Any, *, parameter: str = "random_state", owner: str
+) -> np.random.Generator:
+    """Return the generator that `random_state` is or seeds; a RandomState gives a seed."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    return check_rng(random_state, parameter=parameter, owner=owner)
