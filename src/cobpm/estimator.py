@@ -99,8 +99,9 @@ class CoBPM(ClassifierMixin, BaseEstimator):  # the order that scikit-learn asks
             self.priors_ = check_priors(self.priors, len(sizes), owner="CoBPM")
         rng = check_random_state(self.random_state, owner="CoBPM")
         rows = np.split(X[np.argsort(which, kind="stable")], np.cumsum(sizes)[:-1])
+        names = map(str, self.classes_)
         self.posterior_ = fit(
-            {str(label): self._named(part) for label, part in zip(self.classes_, rows, strict=True)},
+            dict(zip(names, map(self._named, rows), strict=True)),
             model=self.model,
             bounds=self.bounds,
             delta=self.delta,
@@ -124,7 +125,7 @@ class CoBPM(ClassifierMixin, BaseEstimator):  # the order that scikit-learn asks
         Points outside the domain get the value of the nearest region inside.
         """
         joint, _ = self._joint(X)
-        return joint / joint.sum(axis=1, keepdims=True)
+        return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Log of `predict_proba`; −inf only for classes with the prior 0."""
@@ -146,9 +147,7 @@ class CoBPM(ClassifierMixin, BaseEstimator):  # the order that scikit-learn asks
         own the density is a probability in that column.
         """
         joint, X = self._joint(X)
-        return np.asarray(
-            np.log(joint.sum(axis=1)) + self.posterior_.domain.log_density_factor(X)
-        )
+        return np.asarray(np.log(joint.sum(axis=1)) + self.posterior_.domain.log_density_factor(X))
 
     def _joint(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Prior times density on the unit cube, (points, classes), and the points checked."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cobpm.arrays import BoolArray, FloatArray, IntArray
+from cobpm.arrays import FloatArray, IntArray
 from cobpm.domain import BITS
 from cobpm.model import PaperModel
 from cobpm.partitions import Partitions
@@ -28,7 +28,7 @@ class MeanDensity:
             begin; one entry more than regions.
         column: The column that was cut last to make each region.
         shift: Where a point's coordinate in that column has the bit that tells the halves apart.
-        upper: Whether the region is the upper half.
+        half: That bit: 1 for the upper half.
         leaf: Row of `values` of each region; −1 for a region that is a leaf of no partition.
         values: What each leaf adds to the density of each set, (distinct leaves, S).
         overlap: How many distinct leaves a point of the samples lies in, on average.
@@ -37,7 +37,7 @@ class MeanDensity:
     first_child: IntArray
     column: IntArray
     shift: IntArray
-    upper: BoolArray
+    half: IntArray
     leaf: IntArray
     values: FloatArray
     overlap: float
@@ -47,20 +47,21 @@ class MeanDensity:
         """Average over the partitions drawn."""
         from scipy.sparse import coo_array
 
-        first_child, column, shift, upper, leaf_region = _merged(partitions)
+        first_child, column, shift, half, leaf_region = _merged(partitions)
         regions, first, which = np.unique(leaf_region, return_index=True, return_inverse=True)
         leaf = np.full(len(column), -1, dtype=np.int32)
         leaf[regions] = np.arange(len(regions))
-        # How often each region is a leaf of a partition into l, times the mean of 1 / (N_s + δl).
+        # Each region is a leaf of so many partitions into l: the mean of 1 / (N_s + δl) over them.
         sizes, size = np.unique(partitions.leaves, return_inverse=True)
         size = np.repeat(size, partitions.leaves)
         often = coo_array((np.ones(len(which)), (which, size)), shape=(len(regions), len(sizes)))
         totals = np.asarray(model.sizes) + model.delta * sizes[:, np.newaxis]
         counts = partitions.counts[first]
-        values = (often.tocsr() @ (1.0 / totals)) * (model.delta + counts) / len(partitions)
+        values = np.asarray(often.tocsr() @ (1.0 / totals)) / len(partitions)
+        values *= model.delta + counts
         values *= np.ldexp(1.0, partitions.depths[first].astype(int))[:, np.newaxis]
         overlap = float(counts.sum(dtype=np.int64) / sum(model.sizes))
-        return cls(first_child, column, shift, upper, leaf, values, overlap)
+        return cls(first_child, column, shift, half, leaf, values, overlap)
 
     def at(self, codes: IntArray) -> FloatArray:
         """Densities at points, (points, S); codes as in `Cells`."""
@@ -88,16 +89,14 @@ class MeanDensity:
             region = np.repeat(first - ends + below, below) + np.arange(ends[-1], dtype=np.int32)
             point = np.repeat(point, below)
             bit = codes[self.column[region], point] >> self.shift[region] & 1
-            inside = bit == self.upper[region]
+            inside = bit == self.half[region]
             point, region = point[inside], region[inside]
         where = np.concatenate(points), np.concatenate(leaves)
         held = coo_array((np.ones(len(where[0])), where), shape=(n, len(self.values)))
         return np.asarray(held.tocsr() @ self.values)
 
 
-def _merged(
-    partitions: Partitions,
-) -> tuple[IntArray, IntArray, IntArray, BoolArray, IntArray]:
+def _merged(partitions: Partitions) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
     """The distinct regions of all partitions as one tree, and the region of every leaf.
 
     The tree is that of `MeanDensity`: first child, column, shift and half of every region.
@@ -105,12 +104,10 @@ def _merged(
     d, splits = partitions.d, partitions.splits
     upper_child, leaf_number = _upper_children(splits), np.cumsum(splits < 0) - 1
     leaf_region = np.empty(len(partitions.counts), dtype=np.int64)
-    columns, shifts, uppers = ([np.zeros(1, dtype=np.int64)] for _ in range(3))
-    parents = []
+    parents, columns, levels, halves = ([np.zeros(1, dtype=np.int64)] for _ in range(4))
     # All partitions at once, from the top down. Regions of one depth are told apart by the node
     # that each column's interval has in a binary heap: 1 is all of it, 2 and 3 are its halves.
-    heap, start = np.ones((1, d), dtype=np.uint64), 0
-    levels = np.zeros((1, d), dtype=np.int64)
+    start, heap, level = 0, np.ones((1, d), dtype=np.uint64), np.zeros((1, d), dtype=np.int64)
     node, region = partitions.node_starts[:-1], np.zeros(len(partitions), dtype=np.int64)
     while True:
         cut = splits[node].astype(np.int64)
@@ -119,30 +116,32 @@ def _merged(
         if not len(node):
             break
         cuts, which = np.unique(region * d + cut, return_inverse=True)
-        parent, column, half = (np.repeat(part, 2) for part in (cuts // d, cuts % d, 0 * cuts))
-        half[1::2] = 1
-        halves, row = heap[parent], np.arange(len(parent))
-        halves[row, column] = 2 * halves[row, column] + half.astype(np.uint64)
-        first, same = _distinct_rows(halves)
-        parent, column, heap = parent[first], column[first], halves[first]
-        levels = levels[parent]
-        levels[np.arange(len(first)), column] += 1
+        parent, column = np.repeat(cuts // d, 2), np.repeat(cuts % d, 2)
+        half = np.tile([0, 1], len(cuts))
+        heap = heap[parent]
+        row = np.arange(len(heap))
+        heap[row, column] = 2 * heap[row, column] + half.astype(np.uint64)
+        # The same region may be half of several others: it stays below the first of them.
+        first, same = _distinct_rows(heap)
+        parent, column, half, heap = parent[first], column[first], half[first], heap[first]
+        row = np.arange(len(heap))
+        level = level[parent]
+        level[row, column] += 1
         parents.append(start + parent)
         columns.append(column)
-        level = levels[np.arange(len(first)), column]
-        shifts.append(np.where(level <= BITS, BITS - level, 63))  # beyond the grid all bits are 0
-        uppers.append(half[first])
+        levels.append(level[row, column])
+        halves.append(half)
         start += len(columns[-2])
         node = np.concatenate([node + 1, upper_child[node]])
         region = np.concatenate([same[2 * which], same[2 * which + 1]])
-    below = np.bincount(np.concatenate([*parents, []]).astype(np.int64), minlength=start + len(heap))
-    first_child = np.concatenate([[1], 1 + np.cumsum(below)])
-    column, shift, upper = map(np.concatenate, (columns, shifts, uppers))
+    below = np.bincount(np.concatenate(parents)[1:], minlength=start + len(heap))
+    shift = BITS - np.concatenate(levels)
+    shift[shift < 0] = 63  # a bit that is 0 for all: below the grid, points are in lower halves
     return (
-        first_child.astype(np.int32),
-        column.astype(np.int16),
+        np.concatenate([[1], 1 + np.cumsum(below)]).astype(np.int32),
+        np.concatenate(columns).astype(np.int16),
         shift.astype(np.uint64),
-        upper.astype(np.uint64),
+        np.concatenate(halves).astype(np.uint64),
         leaf_region,
     )
 

@@ -80,7 +80,17 @@ def test_wrong_commands(arguments):
     assert "Error:" in done.stderr
 
 
-HEAVY = ("scipy", "pandas", "rich", "click", "narwhals", "xarray", "arviz_stats", "polars")
+HEAVY = (
+    "scipy",
+    "pandas",
+    "rich",
+    "click",
+    "narwhals",
+    "xarray",
+    "arviz_stats",
+    "polars",
+    "sklearn",
+)
 
 
 def test_imports_are_lazy():
