@@ -80,17 +80,8 @@ def test_wrong_commands(arguments):
     assert "Error:" in done.stderr
 
 
-HEAVY = (
-    "scipy",
-    "pandas",
-    "rich",
-    "click",
-    "narwhals",
-    "xarray",
-    "arviz_stats",
-    "polars",
-    "sklearn",
-)
+HEAVY = ("scipy", "pandas", "rich", "click", "narwhals", "xarray", "arviz_stats", "polars")
+HEAVY += ("sklearn",)
 
 
 def test_imports_are_lazy():
