@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "CoBPM": "cobpm.estimator",
+    "SampleSetDivergence": "cobpm.estimator",
     "compare": "cobpm.api",
     "fit": "cobpm.api",
     "pairwise": "cobpm.api",
@@ -28,6 +29,7 @@ __all__ = [
     "Pairwise",
     "PairwiseInterrupted",
     "Posterior",
+    "SampleSetDivergence",
     "__version__",
     "compare",
     "fit",
@@ -37,7 +39,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from cobpm.api import compare, fit, pairwise
-    from cobpm.estimator import CoBPM
+    from cobpm.estimator import CoBPM, SampleSetDivergence
     from cobpm.pairs import Pairwise, PairwiseInterrupted
     from cobpm.posterior import Posterior, load
     from cobpm.samples import InputError

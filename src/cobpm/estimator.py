@@ -1,19 +1,44 @@
-"""The scikit-learn face: a classifier whose classes are the sample sets."""
+"""The scikit-learn face.
+
+`CoBPM` is a classifier of points, whose classes are the sample sets. `SampleSetDivergence` is for
+data in which every observation is a sample set: it turns them into a matrix of divergences.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cobpm.api import MAX_REGIONS, fit
+from cobpm import divergences
+from cobpm.api import MAX_REGIONS, fit, pairwise
 from cobpm.arrays import FloatArray
 from cobpm.mean_density import MeanDensity
-from cobpm.samples import check_priors, check_random_state
+from cobpm.pair_runs import fingerprint
+from cobpm.pairs import DISTANCES, NEIGHBOUR, Pairwise, Question, against
+from cobpm.posterior import Posterior
+from cobpm.samples import (
+    Samples,
+    as_points,
+    as_samples,
+    check_choice,
+    check_positive,
+    check_priors,
+    check_random_state,
+    check_sets,
+)
+from cobpm.threads import thread_count
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.base import (
+        BaseEstimator,
+        ClassifierMixin,
+        ClassNamePrefixFeaturesOutMixin,
+        TransformerMixin,
+    )
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
@@ -21,7 +46,7 @@ except ImportError as error:
         "The estimators of cobpm need scikit-learn 1.6 or later: pip install cobpm[sklearn]"
     ) from error
 
-__all__ = ["CoBPM"]
+__all__ = ["CoBPM", "SampleSetDivergence"]
 
 
 class CoBPM(ClassifierMixin, BaseEstimator):  # the order that scikit-learn asks for
@@ -163,3 +188,181 @@ class CoBPM(ClassifierMixin, BaseEstimator):  # the order that scikit-learn asks
         import pandas as pd
 
         return pd.DataFrame(rows, columns=names, copy=False)
+
+
+class SampleSetDivergence(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Divergences of sample sets from those in the training data.
+
+    Each observation is a sample set: an array or a data frame with a row per point, and X is a list
+    of them. The training data becomes a square matrix with a zero diagonal, new sets become a
+    matrix with a column for each training set, and no entry is negative: what estimators with
+    `metric="precomputed"` or, given `affinity`, with `affinity="precomputed"` and
+    `kernel="precomputed"` expect. A row depends on no other row of the new sets, and a set of the
+    training data is recognised by its values and gets its row of the square matrix.
+
+    Args:
+        divergence: See `Posterior.draws`.
+        symmetric: Take the mean of both directions. Otherwise divergences go from the set of the
+            row to that of the column.
+        affinity: None for divergences. Otherwise similarities between 0 and 1, always symmetric,
+            with this scale: a number, "median" or "local"; see `Pairwise.affinity`. New sets are
+            scaled by the training data.
+        partition: "joint" for one posterior over partitions, fitted to the training data; "pair"
+            for one of each pair, which takes long. See `cobpm.pairwise`.
+        read_out: "mean", "median" or "plug"; see `Posterior.estimate`.
+        model: As in `cobpm.compare`, like the others unless said otherwise.
+        bounds: The range of the columns. With partition="joint", points of new sets outside count
+            in the nearest cell.
+        delta: Pseudo-count of every cell for every set.
+        sigma: Price of a cell.
+        engine: Way of computing.
+        draws: Number of posterior draws.
+        max_regions: Bound on the size of the recursion.
+        random_state: Seed, NumPy generator, or RandomState, from which a seed is then drawn.
+
+    Attributes:
+        divergences_: Divergences between the training sets, square.
+        posterior_: The `Posterior` of the training sets; None with partition="pair".
+        n_features_in_: Number of columns of the sets.
+        columns_: Their names.
+    """
+
+    def __init__(
+        self,
+        divergence: str | Callable[[Any], Any] = "renyi:0.5",
+        *,
+        symmetric: bool = True,
+        affinity: float | str | None = None,
+        partition: str = "joint",
+        read_out: str = "mean",
+        model: str = "paper",
+        bounds: Any = None,
+        delta: float = 0.5,
+        sigma: float | None = None,
+        engine: str = "auto",
+        draws: int = 1000,
+        max_regions: int = MAX_REGIONS,
+        random_state: Any = None,
+    ) -> None:
+        self.divergence = divergence
+        self.symmetric = symmetric
+        self.affinity = affinity
+        self.partition = partition
+        self.read_out = read_out
+        self.model = model
+        self.bounds = bounds
+        self.delta = delta
+        self.sigma = sigma
+        self.engine = engine
+        self.draws = draws
+        self.max_regions = max_regions
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> SampleSetDivergence:
+        """Work out the divergences between the training sets.
+
+        Args:
+            X: A list of sample sets.
+            y: Ignored.
+        """
+        owner = "SampleSetDivergence"
+        sets = check_sets(X, owner=owner)
+        samples = as_samples(sets, owner=owner)
+        if isinstance(self.affinity, str):
+            check_choice(self.affinity, ("median", "local"), parameter="affinity", owner=owner)
+        elif self.affinity is not None:
+            check_positive(self.affinity, parameter="affinity", owner=owner)
+        rng = check_random_state(self.random_state, owner=owner)
+        self._seed = int(rng.integers(0, 2**63))
+        found = self._pairwise(sets)
+        self.columns_, self.n_features_in_ = samples.columns, samples.d
+        self.divergences_ = found.matrix
+        self._rows = {fingerprint(values): k for k, values in enumerate(samples.values)}
+        self.posterior_ = found.posterior(0, 1) if self.partition == "joint" else None
+        self._sets = sets if self.partition == "pair" else []
+        self._known = found.matrix if self.affinity is None else found.affinity(self.affinity)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
+        """The square matrix of the training sets."""
+        return self.fit(X)._known.copy()
+
+    def transform(self, X: Any) -> FloatArray:
+        """A row for each set of X, and a column for each training set."""
+        check_is_fitted(self)
+        sets = check_sets(X, owner="SampleSetDivergence")
+        return np.stack([self._row(one, f"X[{k}]") for k, one in enumerate(sets)])
+
+    def _row(self, one: Any, parameter: str) -> FloatArray:
+        values = as_points(one, self.columns_, parameter=parameter, owner="SampleSetDivergence")
+        known = self._rows.get(fingerprint(values))
+        if known is not None:
+            return np.asarray(self._known[known])
+        post = self.posterior_
+        row = self._against_each(one) if post is None else self._against(post, values)
+        return row if self.affinity is None else self._scaled(row)
+
+    def _pairwise(self, sets: list[Any]) -> Pairwise:
+        return pairwise(
+            sets,
+            self.divergence,
+            partition=self.partition,
+            read_out=self.read_out,
+            symmetric=self._both_ways,
+            draws=self.draws,
+            rng=self._seed,
+            model=self.model,
+            bounds=self.bounds,
+            delta=self.delta,
+            sigma=self.sigma,
+            engine=self.engine,
+            max_regions=self.max_regions,
+        )
+
+    def _against(self, post: Posterior, values: FloatArray) -> FloatArray:
+        """Divergences of a new set from the training sets, on the partitions of the latter."""
+        parsed = divergences.parse(self.divergence, "SampleSetDivergence")
+        question = Question(parsed, 0.9, self.read_out, self._both_ways)
+        # A seed of its own, so that the row does not depend on the sets that come with it.
+        words = np.random.SeedSequence([self._seed, int(fingerprint(values)[:16], 16)])
+        seed = int(words.generate_state(1, np.uint64)[0])
+        new = Samples(("new",), self.columns_, (values,))
+        return np.asarray(against(post, question, new, seed)[0, 0])
+
+    def _against_each(self, one: Any) -> FloatArray:
+        """The same with a posterior of its own for each pair."""
+
+        def compared(known: Any) -> float:
+            return float(self._pairwise([one, known]).matrix[0, 1])
+
+        with ThreadPoolExecutor(thread_count()) as pool:
+            return np.array(list(pool.map(compared, self._sets)))
+
+    def _scaled(self, row: FloatArray) -> FloatArray:
+        """Affinities of a new set, as those of the training sets."""
+        known = self.divergences_
+        if divergences.parse(self.divergence, "SampleSetDivergence").name in DISTANCES:
+            known, row = known**2, row**2
+        others = ~np.eye(len(known), dtype=bool)
+        if self.affinity == "local":
+            nearest = np.sort(np.where(others, known, np.inf), axis=1)
+            neighbour = min(NEIGHBOUR, len(known) - 1) - 1
+            by = np.sqrt(nearest[:, neighbour] * np.sort(row)[neighbour])
+        else:
+            by = np.median(known[others]) if self.affinity == "median" else self.affinity
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(row == 0.0, 1.0, np.exp(-row / by))
+
+    @property
+    def _both_ways(self) -> bool:
+        return bool(self.symmetric) or self.affinity is not None
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.divergences_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.no_validation = tags._skip_test = True  # scikit-learn's checks pass a table
+        return tags

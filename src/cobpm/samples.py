@@ -582,3 +582,14 @@ def check_random_state(
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
     return check_rng(random_state, parameter=parameter, owner=owner)
+
+
+def check_sets(sets: Any, *, parameter: str = "X", owner: str) -> list[Any]:
+    """Return a list of sample sets; a single table of numbers is none."""
+    shape = getattr(sets, "shape", None)
+    is_list = isinstance(sets, list | tuple) or (shape is not None and len(shape) in (1, 3))
+    if is_list and len(sets) > 0 and not isinstance(sets[0], numbers.Number | str):
+        return list(sets)
+    seen = Seen(f"a {type(sets).__name__}" + (f" of shape {shape}" if shape is not None else ""))
+    way_out = "An observation is a whole set here: an array or a data frame with a row per point."
+    raise bad(parameter, owner, "be a list of sample sets", seen, way_out)
