@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from difflib import get_close_matches
 from inspect import Parameter, signature
 from typing import Any
@@ -16,10 +17,12 @@ from cobpm.diagnostics import ConvergenceWarning
 from cobpm.domain import Domain
 from cobpm.engines import Plan
 from cobpm.engines.exact import BYTES_PER_REGION
+from cobpm.frames import Frame, check_frames, fit_frames
 from cobpm.model import PaperModel, improper_because
 from cobpm.pairs import PARTITIONS, Pairwise, PairwiseInterrupted, Question, joint
 from cobpm.posterior import READ_OUTS, Posterior, provenance
 from cobpm.progress import Progress, shown
+from cobpm.ratio_model import RatioModel
 from cobpm.samples import (
     Samples,
     Seen,
@@ -35,7 +38,7 @@ from cobpm.samples import (
 )
 from cobpm.threads import thread_count
 
-MODELS = ("paper",)
+MODELS = ("paper", "ratio")
 MOST_EXPECTED = 1000  # cells before any data: beyond, the prior is all but improper
 MAX_REGIONS = 8_000_000  # of two sets: about half a gigabyte
 
@@ -51,7 +54,8 @@ def compare(
     *,
     model: str = "paper",
     bounds: Any = None,
-    delta: float = 0.5,
+    frames: Any = "auto",
+    delta: float | None = None,
     sigma: float | None = None,
     engine: str = "auto",
     kernel: str = "cherry",
@@ -69,13 +73,18 @@ def compare(
         x: The first sample: an array of n rows and d columns, a list, or a data frame. A flat array
             of n numbers is one column.
         y: The second sample, of the same columns. The sizes may differ.
-        model: "paper", the published model.
+        model: "paper", the published model; or "ratio", which cuts only where the ratio of the
+            densities changes.
         bounds: The range of the columns: None for the pooled minimum and maximum, "ranks" for
             pooled ranks, one (low, high) for all columns, a (low, high) for each column, or a
-            mapping from column names to such pairs.
-        delta: Pseudo-count of every cell for every set (the Dirichlet prior's parameter).
-        sigma: Price of a cell; the prior of a partition into l cells is proportional to exp(-sigma
-            l). None for d + 1.
+            mapping from column names to such pairs. With model="ratio" limits concern the frame
+            "range", and "ranks" leaves only the frame of that name.
+        frames: For model="ratio": the coordinate frames to average over. "auto" for all, a number,
+            or a list of their names; see `cobpm.frames`.
+        delta: For model="paper": pseudo-count of every cell for every set (the Dirichlet prior's
+            parameter). None for 0.5.
+        sigma: For model="paper": price of a cell; the prior of a partition into l cells is
+            proportional to exp(-sigma l). None for d + 1.
         engine: "exact" sums over all partitions and draws independently; "pruned" does so over
             those that matter, when all are too many; "mcmc" runs chains. "auto" takes "exact" where
             it fits into max_regions, else "pruned".
@@ -103,6 +112,7 @@ def compare(
         "compare",
         model=model,
         bounds=bounds,
+        frames=frames,
         delta=delta,
         sigma=sigma,
         engine=engine,
@@ -124,6 +134,7 @@ def fit(
     *,
     model: str = "paper",
     bounds: Any = None,
+    frames: Any = "auto",
     delta: float | None = None,
     sigma: float | None = None,
     engine: str = "auto",
@@ -143,6 +154,7 @@ def fit(
             "1", "2", …
         model: See `compare`, as for all that follow.
         bounds: The range of the columns.
+        frames: Coordinate frames of the ratio model.
         delta: Pseudo-count of every cell for every set. None for 0.5, or 1 with a single set, where
             0.5 has no posterior.
         sigma: Price of a cell.
@@ -160,13 +172,12 @@ def fit(
         The posterior; name the two sets a divergence is between: `post.draws("kl", "a", "b")`.
     """
     found = as_samples(samples, owner="fit")
-    if delta is None:
-        delta = 0.5 if len(found.names) > 1 else 1.0
     post = _posterior(
         found,
         "fit",
         model=model,
         bounds=bounds,
+        frames=frames,
         delta=delta,
         sigma=sigma,
         engine=engine,
@@ -245,7 +256,6 @@ def pairwise(
     )
     given = _settings_of_compare(settings, owner) | {"draws": draws}
     check_bounds(given["bounds"], found, owner=owner)
-    question.check_mean(check_positive(given["delta"], parameter="delta", owner=owner))
     if partition == "pair":
         result = _every_pair(found, question, given, rng, progress, checkpoint)
     elif checkpoint is not None:
@@ -342,12 +352,7 @@ def _warn(sentences: Iterable[str]) -> None:
 
 def _posterior(samples: Samples, owner: str, **given: Any) -> Posterior:
     """The one way through the house: samples → domain → cells → model → engine → posterior."""
-    check_choice(given["model"], MODELS, parameter="model", owner=owner)
-    engine = check_choice(given["engine"], engines.ENGINES, parameter="engine", owner=owner)
-    kernel = check_choice(given["kernel"], engines.KERNELS, parameter="kernel", owner=owner)
-    delta = check_positive(
-        given["delta"], parameter="delta", owner=owner, way_out="The paper uses 0.5."
-    )
+    model = check_choice(given["model"], MODELS, parameter="model", owner=owner)
     counts = {
         name: check_count(
             given[name],
@@ -366,12 +371,57 @@ def _posterior(samples: Samples, owner: str, **given: Any) -> Posterior:
     thin = given["thin"]
     if thin is not None:
         thin = check_count(thin, parameter="thin", owner=owner)
+    engine = check_choice(given["engine"], engines.ENGINES, parameter="engine", owner=owner)
+    kernel = check_choice(given["kernel"], engines.KERNELS, parameter="kernel", owner=owner)
     rng = check_rng(given["rng"], owner=owner)
     bounds = check_bounds(given["bounds"], samples, owner=owner)
+    seed, mass_seed = (int(word) for word in rng.integers(0, 2**63, size=2))
+    settings: dict[str, Any] = {
+        "function": owner,
+        "model": model,
+        "bounds": "ranks"
+        if isinstance(bounds, str)
+        else ("pooled range" if bounds is None else "given"),
+        "engine": engine,
+        "kernel": kernel,
+        **counts,
+        "thin": thin,
+        "seed": _asked_seed(given["rng"]),
+    }
+    with shown(given["progress"]) as progress:
+        plan = Plan(
+            draws=counts["draws"],
+            burn_in=counts["burn_in"],
+            chains=counts["chains"],
+            thin=thin,
+            kernel=kernel,
+            seed=seed,
+            threads=thread_count(),
+            max_regions=_affordable(counts["max_regions"], len(samples.names)),
+            progress=progress,
+        )
+        fit = _fit_paper if model == "paper" else _fit_ratio
+        frames, prior, fitted = fit(samples, bounds, owner, given, plan)
+    parameters = {k: v for k, v in asdict(prior).items() if k not in ("d", "sizes")}
+    settings |= {"frames": [frame.name for frame in frames], **parameters}
+    return Posterior.from_fit(
+        samples, frames, prior, fitted, mass_seed, provenance(settings, samples)
+    )
 
+
+def _fit_paper(
+    samples: Samples, bounds: Any, owner: str, given: Mapping[str, Any], plan: Plan
+) -> tuple[list[Frame], PaperModel, engines.Fit]:
+    """The published model: one frame, one posterior."""
+    if given["frames"] != "auto":
+        way_out = "The paper's model has one frame, which bounds= describes."
+        raise bad("frames", owner, "go with model='ratio'", given["frames"], way_out)
+    delta, sigma = given["delta"], given["sigma"]
+    if delta is None:
+        delta = 0.5 if len(samples.names) > 1 else 1.0
+    delta = check_positive(delta, parameter="delta", owner=owner, way_out="The paper uses 0.5.")
     domain = Domain.fit(samples, bounds)
     cells = domain.encode(samples)
-    sigma = given["sigma"]
     sigma = (
         cells.d + 1.0
         if sigma is None
@@ -398,34 +448,28 @@ def _posterior(samples: Samples, owner: str, **given: Any) -> Posterior:
             f"With delta={delta:g} the prior expects {model.prior_mean_leaves:,.0f} cells. The "
             f"default, sigma={cells.d + 1}, is larger; a larger delta helps too.",
         )
-    seed, mass_seed = (int(word) for word in rng.integers(0, 2**63, size=2))
-    with shown(given["progress"]) as progress:
-        plan = Plan(
-            draws=counts["draws"],
-            burn_in=counts["burn_in"],
-            chains=counts["chains"],
-            thin=thin,
-            kernel=kernel,
-            seed=seed,
-            threads=thread_count(),
-            max_regions=_affordable(counts["max_regions"], len(samples.names)),
-            progress=progress,
-        )
-        fitted = engines.run(cells, model, engine, plan)
-    settings = {
-        "function": owner,
-        "model": given["model"],
-        "bounds": "ranks"
-        if isinstance(bounds, str)
-        else ("pooled range" if bounds is None else "given"),
-        "delta": delta,
-        "sigma": sigma,
-        "engine": engine,
-        "kernel": kernel,
-        **counts,
-        "thin": thin,
-        "seed": _asked_seed(given["rng"]),
-    }
-    return Posterior.from_fit(
-        samples, domain, model, fitted, mass_seed, provenance(settings, samples)
+    name = "ranks" if isinstance(bounds, str) else "range"
+    return [Frame(name, domain)], model, engines.run(cells, model, given["engine"], plan)
+
+
+def _fit_ratio(
+    samples: Samples, bounds: Any, owner: str, given: Mapping[str, Any], plan: Plan
+) -> tuple[list[Frame], RatioModel, engines.Fit]:
+    """The ratio model: several frames, and draws from all of them."""
+    if len(samples.names) < 2:
+        seen, way_out = Seen("a single set"), "A single set has no ratio; use model='paper'."
+        raise bad("model", owner, "be 'paper' for a single set", seen, way_out)
+    for name, default in (("delta", None), ("sigma", None), ("engine", "auto")):
+        if given[name] != default:
+            raise bad(name, owner, "go with model='paper'", given[name], "Leave it out.")
+    low, high = (
+        extreme([extreme(rows, axis=0) for rows in samples.values], axis=0)
+        for extreme in (np.min, np.max)
     )
+    varying = int(np.count_nonzero(low < high))
+    asked = ["ranks"] if isinstance(bounds, str) and given["frames"] == "auto" else given["frames"]
+    names = check_frames(asked, owner=owner, d=varying)
+    limits = None if isinstance(bounds, str) else bounds
+    frames = fit_frames(samples, names, limits)
+    fitted = engines.ratio.run(samples, frames, plan)
+    return frames, RatioModel(varying, samples.sizes), fitted

@@ -14,10 +14,15 @@ from cobpm.arrays import BoolArray, FloatArray
 
 BITS = 52  # resolution of the dyadic grid, bits per column
 MOST_KNOTS = 2**16  # a map by ranks keeps at most this many
+ARCTAN_KNOTS = 257
 BALANCED_DEPTH = 24  # the layout of atoms and runs halves masses down to here, then numbers
 SQUEEZED = 2.0**-20  # points that share less of their range than this deserve a notice
 
 _BELOW_ONE = np.nextafter(1.0, 0.0)
+
+# From the sorted points of a run and its two ends to values, ascending from one end to the other,
+# and the share of the run's interval below each of them.
+Knots = Callable[[FloatArray, float, float], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +251,7 @@ def dyadic_edges(masses: Iterable[int]) -> FloatArray:
     return edges
 
 
-def _rank_knots(points: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+def by_ranks(points: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
     """Knots (value, share of the run's points below it) of the map by ranks inside a run."""
     is_first = np.concatenate([[True], points[1:] != points[:-1]])
     distinct = points[is_first]
@@ -268,6 +273,31 @@ def _rank_knots(points: FloatArray, low: float, high: float) -> tuple[FloatArray
     return values, shares
 
 
+def by_arctan(points: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+    """Knots of the arctangent of the robust z-score: straight in the middle, with short tails."""
+    lower, middle, upper = np.quantile(points, [0.25, 0.5, 0.75])
+    scale = (upper / 2 - lower / 2) / 0.6745 or high / 2 - low / 2  # of a normal column, its spread
+    with np.errstate(over="ignore"):
+        first, last = (np.arctan((end - middle) / scale) for end in (low, high))
+        angles = np.linspace(first, last, ARCTAN_KNOTS)
+        values = np.clip(middle + scale * np.tan(angles), low, high)
+    values[0], values[-1] = low, high
+    rising = np.concatenate([[True], values[1:] > values[:-1]])
+    rising[-1] = True  # and drop what rounding has put on top of the end
+    rising[:-1] &= values[:-1] < high
+    return values[rising], ((angles - first) / (last - first))[rising]
+
+
+def warped(knots: Knots, power: float, mirrored: bool) -> Knots:
+    """The same knots with shares raised to a power, from the lower end or from the upper one."""
+
+    def found(points: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+        values, shares = knots(points, low, high)
+        return values, 1 - (1 - shares) ** power if mirrored else shares**power
+
+    return found
+
+
 def _is_squeezed(points: FloatArray, low: float, high: float) -> bool:
     """Whether all but a hundredth of the sorted points (or one) share a sliver of the range."""
     if len(points) < 8:
@@ -278,9 +308,15 @@ def _is_squeezed(points: FloatArray, low: float, high: float) -> bool:
 
 
 def fit_column(
-    points: FloatArray, bounds: FloatArray | None, by_ranks: bool
+    points: FloatArray, bounds: FloatArray | None, knots: Knots | None = None
 ) -> tuple[ColumnMap, bool]:
-    """Fit the map to the sorted points of a column; also say whether they are squeezed."""
+    """Fit the map to the sorted points of a column; also say whether they are squeezed.
+
+    Args:
+        points: All of them, in ascending order.
+        bounds: Lower and upper end of the range; None or NaN for that of the points.
+        knots: How the map runs inside a run of values; None for straight.
+    """
     low, high = float(points[0]), float(points[-1])
     if low == high:
         return ColumnMap(np.array([0.0, 1.0]), points[:1].copy(), points[:1].copy()), False
@@ -293,14 +329,15 @@ def fit_column(
     edges = dyadic_edges(segment.last - segment.first for segment in segments)
     in_atoms = sum(s.last - s.first - 1 for s in segments if s.is_atom)
     runs = [s for s in segments if not s.is_atom]
-    squeezed = not by_ranks and any(
+    squeezed = knots is None and any(
         _is_squeezed(points[s.first : s.last], s.low, s.high) for s in runs
     )
     lows, highs, inner = [], [], []
     for segment, start, stop in zip(segments, edges[:-1], edges[1:], strict=True):
         values, shares = np.array([segment.low, segment.high]), np.array([0.0, 1.0])
-        if by_ranks and not segment.is_atom:
-            values, shares = _rank_knots(points[segment.first : segment.last], *values)
+        # A given bound can leave a run without points: it stays straight.
+        if knots is not None and segment.first < segment.last and not segment.is_atom:
+            values, shares = knots(points[segment.first : segment.last], *values)
         lows.append(values[:-1])
         highs.append(values[1:])
         inner.append(start + shares[:-1] * (stop - start))

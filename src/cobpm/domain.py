@@ -34,7 +34,7 @@ random, so the answer depends on no seed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, overload
 
@@ -43,13 +43,14 @@ from numpy.typing import NDArray
 
 from cobpm.arrays import BoolArray, FloatArray
 from cobpm.cells import Cells
-from cobpm.column_map import BITS, ColumnMap, fit_column
+from cobpm.column_map import BITS, ColumnMap, Knots, by_ranks, fit_column
 from cobpm.samples import Samples
 from cobpm.threads import thread_count
 
-__all__ = ["BITS", "ColumnMap", "Domain"]
+__all__ = ["BITS", "ColumnMap", "Domain", "Shape"]
 
 T = TypeVar("T")
+Shape = Callable[[int], Knots | None]  # how the map of a column, given by its number, is to run
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +88,15 @@ class Domain:
             bounds: None for the pooled range, "ranks", or an array (d, 2) of limits that contain
                 all points, with NaN for the pooled range: what `check_bounds` returns.
         """
-        by_ranks = isinstance(bounds, str)
-        limits = None if bounds is None or isinstance(bounds, str) else bounds
+        if isinstance(bounds, str):
+            return cls.fit_each(samples, None, [lambda column: by_ranks])[0]
+        return cls.fit_each(samples, bounds, [lambda column: None])[0]
 
+    @classmethod
+    def fit_each(
+        cls, samples: Samples, limits: FloatArray | None, shapes: Sequence[Shape]
+    ) -> list[Domain]:
+        """Several domains of the same samples, one for each way that maps run inside the limits."""
         # Sets are sorted one by one, to give every thread something to do; merging them is quick.
         sets, points_in_all = len(samples.values), sum(samples.sizes)
 
@@ -98,11 +105,16 @@ class Domain:
 
         runs = _for_each(sort_one, range(samples.d * sets), points_in_all)
 
-        def fit_one(j: int) -> tuple[ColumnMap, bool]:
+        def fit_one(j: int) -> list[tuple[ColumnMap, bool]]:
             points = np.sort(np.concatenate(runs[j * sets : (j + 1) * sets]), kind="stable")
-            return fit_column(points, None if limits is None else limits[j], by_ranks)
+            ends = None if limits is None else limits[j]
+            return [fit_column(points, ends, shape(j)) for shape in shapes]
 
         fitted = _for_each(fit_one, range(samples.d), points_in_all)
+        return [cls._of_columns(samples, columns) for columns in zip(*fitted, strict=True)]
+
+    @classmethod
+    def _of_columns(cls, samples: Samples, fitted: Sequence[tuple[ColumnMap, bool]]) -> Domain:
         notices = []
         for name, (column, squeezed) in zip(samples.columns, fitted, strict=True):
             if column.is_constant:

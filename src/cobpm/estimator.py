@@ -17,6 +17,7 @@ from cobpm import divergences
 from cobpm.api import MAX_REGIONS, fit, pairwise
 from cobpm.arrays import FloatArray
 from cobpm.mean_density import MeanDensity
+from cobpm.model import PaperModel
 from cobpm.pair_runs import fingerprint
 from cobpm.pairs import DISTANCES, NEIGHBOUR, Pairwise, Question, against
 from cobpm.posterior import Posterior
@@ -54,11 +55,11 @@ class CoBPM(ClassifierMixin, BaseEstimator):  # the order that scikit-learn asks
 
     Each class is a sample set, and all of them are fitted jointly by `cobpm.fit`. The probability
     of a class at a point is proportional to its prior times the posterior mean of its density
-    there.
+    there. The model is the paper's: the ratio model has no densities.
 
     Args:
-        model: As in `cobpm.fit`, like the others unless said otherwise.
-        bounds: The range of the columns.
+        bounds: The range of the columns, as in `cobpm.fit`, like all that follow unless said
+            otherwise.
         delta: Pseudo-count of every cell for every class.
         sigma: Price of a cell.
         engine: Way of computing.
@@ -87,7 +88,6 @@ class CoBPM(ClassifierMixin, BaseEstimator):  # the order that scikit-learn asks
     def __init__(
         self,
         *,
-        model: str = "paper",
         bounds: Any = None,
         delta: float | None = None,
         sigma: float | None = None,
@@ -97,7 +97,6 @@ class CoBPM(ClassifierMixin, BaseEstimator):  # the order that scikit-learn asks
         priors: Any = None,
         random_state: Any = None,
     ) -> None:
-        self.model = model
         self.bounds = bounds
         self.delta = delta
         self.sigma = sigma
@@ -127,7 +126,7 @@ class CoBPM(ClassifierMixin, BaseEstimator):  # the order that scikit-learn asks
         names = map(str, self.classes_)
         self.posterior_ = fit(
             dict(zip(names, map(self._named, rows), strict=True)),
-            model=self.model,
+            model="paper",  # the ratio model has no densities
             bounds=self.bounds,
             delta=self.delta,
             sigma=self.sigma,
@@ -136,6 +135,7 @@ class CoBPM(ClassifierMixin, BaseEstimator):  # the order that scikit-learn asks
             max_regions=self.max_regions,
             rng=rng,
         )
+        assert isinstance(self.posterior_.model, PaperModel)
         self._density = MeanDensity.of(self.posterior_.partitions, self.posterior_.model)
         return self
 
@@ -178,7 +178,7 @@ class CoBPM(ClassifierMixin, BaseEstimator):  # the order that scikit-learn asks
         """Prior times density on the unit cube, (points, classes), and the points checked."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.priors_ * self._density.at(self.posterior_._codes(X)), X
+        return self.priors_ * self._density.at(self.posterior_.frames[0].codes(X)), X
 
     def _named(self, rows: FloatArray) -> Any:
         """Rows with the names of their columns, for `bounds` and `posterior_.regions()`."""

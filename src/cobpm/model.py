@@ -20,11 +20,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import digamma, gammaln, logsumexp
 
 from cobpm.arrays import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from cobpm.partitions import Partitions
 
 LOG2 = float(np.log(2.0))
 
@@ -48,6 +52,27 @@ class PaperModel:
         leaves = np.asarray(leaves, dtype=float)
         normaliser = gammaln(leaves[..., None] * self.delta + self._sizes).sum(axis=-1)
         return np.asarray(-self.sigma * leaves - normaliser)
+
+    def log_weights(self, partitions: Partitions) -> FloatArray:
+        """Log posterior weight of each partition's tree, summed over the orders of its splits."""
+        leaf = self.log_leaf(partitions.counts, partitions.depths)
+        leaves = np.add.reduceat(leaf, partitions.starts)
+        return self.log_size(partitions.leaves) + partitions.log_orders + leaves
+
+    def draw_masses(
+        self, counts: IntArray, starts: IntArray, rng: np.random.Generator
+    ) -> FloatArray:
+        """m_s ~ Dirichlet(δ + n_s1, …, δ + n_sl) for every set and every partition."""
+        return normalised(rng.standard_gamma(self.delta + counts), starts)
+
+    def mean_masses(self, counts: IntArray, starts: IntArray) -> FloatArray:
+        """The means of these Dirichlet laws."""
+        return normalised(self.delta + counts, starts)
+
+    @property
+    def least_pseudo_count(self) -> float:
+        """What an empty cell counts for: it decides which posterior means exist."""
+        return self.delta
 
     def log_price(self, most_leaves: int) -> FloatArray:
         """Log of what a split from l leaves costs, for l = 0 (not used) … most_leaves − 1."""
@@ -129,6 +154,21 @@ class PaperModel:
     @cached_property
     def _sizes(self) -> FloatArray:
         return np.asarray(self.sizes, dtype=float)
+
+
+def normalised(masses: FloatArray, starts: IntArray) -> FloatArray:
+    """Masses that sum to one within each partition, for every set; all of them positive.
+
+    Args:
+        masses: Of the leaves of all partitions, a column per set.
+        starts: First leaf of each partition.
+    """
+    # A tiny shape can give a gamma below the smallest float.
+    tiny = np.finfo(float).tiny
+    masses = np.maximum(masses, tiny)
+    totals = np.add.reduceat(masses, starts, axis=0)
+    masses /= np.repeat(totals, np.diff(starts, append=len(masses)), axis=0)
+    return np.maximum(masses, tiny, out=masses)
 
 
 def improper_because(delta: float, sigma: float, d: int, sets: int) -> tuple[str, str] | None:

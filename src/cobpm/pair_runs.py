@@ -79,6 +79,7 @@ class Pairs:
         with one_thread():
             i, j = self._ordered(i, j)
             post = self.posterior(i, j, progress)
+            self.question.check_mean(post)
             there = self._read(post, i, j)
             back = there if self.question.symmetric else self._read(post, j, i)
         return Answer(there, back, post.report.warnings)

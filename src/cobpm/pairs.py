@@ -61,15 +61,16 @@ class Question:
         """Probabilities at the ends of the interval."""
         return [(1 - self.level) / 2, (1 + self.level) / 2]
 
-    def check_mean(self, delta: float) -> None:
+    def check_mean(self, post: Posterior) -> None:
         """Refuse to report a mean that does not exist."""
-        if self.read_out == "mean" and not self.divergence.mean_exists(delta):
+        least = post.model.least_pseudo_count
+        if self.read_out == "mean" and not self.divergence.mean_exists(least):
             raise bad(
                 "read_out",
                 "pairwise",
                 "name a number that exists",
                 self.read_out,
-                f"{self.divergence.why_no_mean(delta)} Use read_out='median'.",
+                f"{self.divergence.why_no_mean(least)} Use read_out='median'.",
             )
 
 
@@ -314,6 +315,7 @@ def affinity(matrix: FloatArray, scale: float | str) -> FloatArray:
 
 def joint(post: Posterior, question: Question) -> FloatArray:
     """Estimate, lower and upper ends for every pair of sets of one posterior, (3, S, S)."""
+    question.check_mean(post)
     sets = len(post.names)
     means = post.mean_masses() if question.read_out == "plug" else None
     found = _read_off(post, question, post.masses, means)

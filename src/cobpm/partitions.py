@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,6 @@ import numpy as np
 
 from cobpm import _core
 from cobpm.arrays import FloatArray, IntArray
-from cobpm.model import PaperModel
 from cobpm.threads import thread_count
 
 
@@ -38,6 +38,17 @@ class Partitions:
         splits, nodes, counts, leaves = packed
         return cls(splits, _starts(nodes), counts, _starts(leaves), d)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Partitions]) -> Partitions:
+        """Those of all parts, one part after another."""
+        return cls(
+            np.concatenate([part.splits for part in parts]),
+            _starts(np.concatenate([np.diff(part.node_starts) for part in parts])),
+            np.concatenate([part.counts for part in parts]),
+            _starts(np.concatenate([part.leaves for part in parts])),
+            max(part.d for part in parts),
+        )
+
     def __len__(self) -> int:
         return len(self.node_starts) - 1
 
@@ -63,18 +74,25 @@ class Partitions:
         """Depth of every leaf: it has the volume 2^−depth."""
         return self._described[0]
 
-    def log_weights(self, model: PaperModel) -> FloatArray:
-        """Log posterior weight of each partition's tree, summed over the orders of its splits."""
-        leaf = np.add.reduceat(model.log_leaf(self.counts, self.depths), self.starts)
-        return model.log_size(self.leaves) + self._described[1] + leaf
+    @property
+    def log_orders(self) -> FloatArray:
+        """Log of the number of orders that each partition's splits can come in."""
+        return self._described[1]
 
     def one(self, which: int) -> Partitions:
         """A single partition."""
-        nodes = slice(self.node_starts[which], self.node_starts[which + 1])
-        leaves = slice(self.leaf_starts[which], self.leaf_starts[which + 1])
-        splits, counts = self.splits[nodes], self.counts[leaves]
+        return self.between(which, which + 1)
+
+    def between(self, first: int, last: int) -> Partitions:
+        """The partitions from number `first` to before `last`."""
+        nodes = self.node_starts[first : last + 1]
+        leaves = self.leaf_starts[first : last + 1]
         return Partitions(
-            splits, np.array([0, len(splits)]), counts, np.array([0, len(counts)]), self.d
+            self.splits[nodes[0] : nodes[-1]],
+            nodes - nodes[0],
+            self.counts[leaves[0] : leaves[-1]],
+            leaves - leaves[0],
+            self.d,
         )
 
     def boxes(self) -> tuple[IntArray, IntArray]:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 import cobpm
 from cobpm import divergences
 from cobpm.arrays import FloatArray, IntArray
 from cobpm.divergences import Asked, Divergence
-from cobpm.domain import BITS, Domain
+from cobpm.domain import Domain
 from cobpm.engines.fit import Fit, Report
 from cobpm.engines.moments import Moments
+from cobpm.engines.ratio_moments import RatioMoments
+from cobpm.frames import Frame
 from cobpm.model import PaperModel
 from cobpm.partitions import Partitions
+from cobpm.ratio_model import RatioModel
 from cobpm.samples import Samples, Seen, as_points, bad, check_choice, check_level
 from cobpm.threads import thread_count
 
@@ -53,9 +57,11 @@ class Posterior:
     Attributes:
         names: Names of the sample sets.
         columns: Names of all columns.
-        domain: The map of the columns onto the unit cube.
+        frames: The maps of the columns onto the unit cube that partitions were drawn in: one, or
+            several with the ratio model.
+        frame_starts: Where the draws in each frame begin; one entry more than frames.
         model: Prior and likelihood.
-        partitions: The draws of partitions.
+        partitions: The draws of partitions, one frame after another.
         masses: Mass of each set in each leaf of each partition, (all leaves, S).
         report: The engine, why it was chosen, and how far to trust it.
         leaf_probabilities: P(l | data) with the number of sub-regions l as the index, where the
@@ -64,12 +70,15 @@ class Posterior:
             it.
         notices: What happened to the data on the way.
         provenance: Version, settings, sizes and fingerprint of the data.
+        log_bayes_factor: With the ratio model, log of the probability of the labels if the sets
+            differ over that if they share one distribution.
     """
 
     names: tuple[str, ...]
     columns: tuple[str, ...]
-    domain: Domain
-    model: PaperModel
+    frames: tuple[Frame, ...]
+    frame_starts: IntArray
+    model: PaperModel | RatioModel
     partitions: Partitions
     masses: FloatArray
     report: Report
@@ -77,34 +86,44 @@ class Posterior:
     log_evidence: float | None
     notices: tuple[str, ...]
     provenance: Mapping[str, Any]
-    _moments: Moments | None = field(default=None, repr=False)
+    log_bayes_factor: float | None = None
+    _moments: Moments | RatioMoments | None = field(default=None, repr=False)
     _exact_means: dict[str, float] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_fit(
         cls,
         samples: Samples,
-        domain: Domain,
-        model: PaperModel,
+        frames: Sequence[Frame],
+        model: PaperModel | RatioModel,
         fit: Fit,
         seed: int,
         provenance: Mapping[str, Any],
     ) -> Posterior:
         """Add masses to an engine's partitions."""
+        draws = fit.frame_draws or (len(fit.partitions),)
+        said = dict.fromkeys(notice for frame in frames for notice in frame.domain.notices)
         return cls(
             names=samples.names,
             columns=samples.columns,
-            domain=domain,
+            frames=tuple(frames),
+            frame_starts=np.concatenate([[0], np.cumsum(draws)]),
             model=model,
             partitions=fit.partitions,
             masses=draw_masses(fit.partitions, model, seed),
             report=fit.report,
             leaf_probabilities=fit.leaf_probabilities,
             log_evidence=fit.log_evidence,
-            notices=(*samples.notices, *domain.notices),
+            notices=(*samples.notices, *said),
             provenance=provenance,
+            log_bayes_factor=fit.log_bayes_factor,
             _moments=fit.moments,
         )
+
+    @property
+    def domain(self) -> Domain:
+        """The map of the columns onto the unit cube, of the first frame."""
+        return self.frames[0].domain
 
     # --- how different -------------------------------------------------------------------------
 
@@ -151,14 +170,15 @@ class Posterior:
         if read_out == "median":
             return float(np.median(self._draws(chosen, i, j)))
         if read_out == "plug":
-            return float(chosen.plug(*self._pseudo_counts(i, j), self.partitions.starts).mean())
-        if not chosen.mean_exists(self.model.delta):
+            p, q = self.mean_masses()[:, [i, j]].T
+            return float(chosen.of_masses(p, q, self.partitions.starts).mean())
+        if not chosen.mean_exists(self.model.least_pseudo_count):
             raise bad(
                 "read_out",
                 "estimate",
                 "name a number that exists",
                 read_out,
-                f"{chosen.why_no_mean(self.model.delta)} Use read_out='median'.",
+                f"{chosen.why_no_mean(self.model.least_pseudo_count)} Use read_out='median'.",
             )
         return self._mean(chosen, i, j)
 
@@ -173,6 +193,18 @@ class Posterior:
         level = check_level(level, owner="interval")
         i, j = self._pair(first, second, "interval")
         return _interval(self._draws(divergences.parse(divergence, "interval"), i, j), level)
+
+    def same_probability(self, prior: float = 0.5) -> float:
+        """Posterior probability that all sets share one distribution. Needs the ratio model.
+
+        Args:
+            prior: The probability of that before seeing the data.
+        """
+        prior = check_level(prior, parameter="prior", owner="same_probability")
+        if self.log_bayes_factor is None:
+            seen, way_out = Seen("the paper's model"), "It has no place for equality."
+            raise bad("model", "same_probability", "be 'ratio'", seen, way_out)
+        return float(expit(np.log(prior) - np.log1p(-prior) - self.log_bayes_factor))
 
     def summary(
         self,
@@ -203,7 +235,7 @@ class Posterior:
         for item in divergence:
             chosen = divergences.parse(item, "summary")
             drawn = self._draws(chosen, i, j)
-            exists = chosen.mean_exists(self.model.delta)
+            exists = chosen.mean_exists(self.model.least_pseudo_count)
             rows.append(
                 {
                     "divergence": chosen.name,
@@ -260,9 +292,9 @@ class Posterior:
             level: Ask for a credible interval at each point.
         """
         i, j = self._pair(first, second, "log_ratio")
-        codes = self._codes(self._points(points, "log_ratio"))
+        rows = self._points(points, "log_ratio")
         log_masses = np.log(self.masses[:, i]) - np.log(self.masses[:, j])
-        return self._at(codes, log_masses, level, "log_ratio")
+        return self._at(rows, log_masses, level, "log_ratio")
 
     def density(
         self, points: Any, which: str | None = None, *, level: float | None = None
@@ -278,11 +310,19 @@ class Posterior:
             which: Name of the set. Only needed with more than one.
             level: Ask for a credible interval at each point.
         """
+        if not isinstance(self.model, PaperModel):
+            raise bad(
+                "model",
+                "density",
+                "have densities",
+                Seen("the ratio model, which knows ratios alone"),
+                "Fit model='paper', or ask for log_ratio().",
+            )
         k = self._set(which, "which", "density")
         rows = self._points(points, "density")
         volume = np.ldexp(1.0, -self.partitions.depths.astype(int))
         factor = np.exp(self.domain.log_density_factor(rows))
-        found = self._at(self._codes(rows), self.masses[:, k] / volume, level, "density")
+        found = self._at(rows, self.masses[:, k] / volume, level, "density")
         if isinstance(found, Band):
             return Band(found.estimate * factor, found.low * factor, found.high * factor)
         return found * factor
@@ -351,17 +391,14 @@ class Posterior:
     def _draws(self, divergence: Divergence, i: int, j: int) -> FloatArray:
         return divergence.of_masses(self.masses[:, i], self.masses[:, j], self.partitions.starts)
 
-    def _pseudo_counts(self, i: int, j: int) -> tuple[FloatArray, FloatArray]:
-        a, b = (self.model.delta + self.partitions.counts[:, k] for k in (i, j))
-        return a, b
-
     def counts_of(self, values: FloatArray) -> IntArray:
         """How many of some points, rows of all columns, fall into each leaf of each partition."""
-        codes, leaves = self._codes(values), len(self.partitions.counts)
-        counts = np.zeros(leaves, dtype=np.int64)
-        for part in self._chunks(codes.shape[1]):
-            located = self.partitions.locate(np.ascontiguousarray(codes[:, part]))
-            counts += np.bincount(located.ravel(), minlength=leaves)
+        counts = np.zeros(len(self.partitions.counts), dtype=np.int64)
+        for frame, partitions, leaves in self._by_frame():
+            codes = frame.codes(values)
+            for part in self._chunks(codes.shape[1]):
+                located = partitions.locate(np.ascontiguousarray(codes[:, part]))
+                counts[leaves] += np.bincount(located.ravel(), minlength=leaves.stop - leaves.start)
         return counts
 
     def draw_masses(self, counts: IntArray, seed: int) -> FloatArray:
@@ -371,40 +408,48 @@ class Posterior:
     def mean_masses(self, counts: IntArray | None = None) -> FloatArray:
         """Mean mass of each set in each leaf, given the partition, (all leaves, sets)."""
         counts = self.partitions.counts if counts is None else counts
-        pseudo_counts = self.model.delta + counts
-        totals = np.add.reduceat(pseudo_counts, self.partitions.starts, axis=0)
-        return np.asarray(pseudo_counts / np.repeat(totals, self.leaves, axis=0))
+        return self.model.mean_masses(counts, self.partitions.starts)
+
+    def _by_frame(self) -> Iterator[tuple[Frame, Partitions, slice]]:
+        """Each frame with the partitions drawn in it, and the rows of their leaves."""
+        for frame, first, last in zip(
+            self.frames, self.frame_starts[:-1], self.frame_starts[1:], strict=True
+        ):
+            if first < last:
+                starts = self.partitions.leaf_starts
+                leaves = slice(int(starts[first]), int(starts[last]))
+                yield frame, self.partitions.between(first, last), leaves
 
     def _mean(self, divergence: Divergence, i: int, j: int) -> float:
         key = f"{divergence.name} {i} {j}"
         if key in self._exact_means:
             return self._exact_means[key]
-        if divergence.additive is None:
-            return float(self._draws(divergence, i, j).mean())
-        if self._moments is not None:
+        if self._moments is not None and self._moments.knows(divergence):
             self._exact_means[key] = self._moments.mean(divergence, i, j)
             return self._exact_means[key]
-        given = divergence.mean_given_partition(*self._pseudo_counts(i, j), self.partitions.starts)
-        return float(given.mean())
+        if divergence.additive is None or not isinstance(self.model, PaperModel):
+            return float(self._draws(divergence, i, j).mean())
+        a, b = (self.model.delta + self.partitions.counts[:, k] for k in (i, j))
+        return float(divergence.mean_given_partition(a, b, self.partitions.starts).mean())
 
     def _points(self, points: Any, owner: str) -> FloatArray:
         return as_points(points, self.columns, parameter="points", owner=owner)
 
-    def _codes(self, rows: FloatArray) -> IntArray:
-        unit = self.domain.unit(rows)
-        codes = np.minimum(np.floor(unit * 2.0**BITS), 2.0**BITS - 1)
-        return np.ascontiguousarray(codes.astype(np.uint64).T)
-
     def _at(
-        self, codes: IntArray, leaf_values: FloatArray, level: float | None, owner: str
+        self, rows: FloatArray, leaf_values: FloatArray, level: float | None, owner: str
     ) -> FloatArray | Band:
         """Mean over the draws of what holds in a point's leaf, with quantiles on request."""
         if level is not None:
             level = check_level(level, owner=owner)
-        n = codes.shape[1]
-        found = np.empty((3, n))
-        for part in self._chunks(n):
-            values = leaf_values[self.partitions.locate(np.ascontiguousarray(codes[:, part]))]
+        found = np.empty((3, len(rows)))
+        views = list(self._by_frame())
+        for part in self._chunks(len(rows)):
+            values = np.concatenate(
+                [
+                    leaf_values[leaves][partitions.locate(frame.codes(rows[part]))]
+                    for frame, partitions, leaves in views
+                ]
+            )
             found[0, part] = values.mean(axis=0)
             if level is not None:
                 found[1:, part] = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
@@ -421,10 +466,10 @@ def _interval(draws: FloatArray, level: float) -> Interval:
     return Interval(float(low), float(high))
 
 
-def draw_masses(partitions: Partitions, model: PaperModel, seed: int) -> FloatArray:
-    """m_s ~ Dirichlet(δ + n_s1, …, δ + n_sl) for every set and every partition.
+def draw_masses(partitions: Partitions, model: PaperModel | RatioModel, seed: int) -> FloatArray:
+    """Masses of every set in every partition, given the partition.
 
-    Gamma variables divided by their sum. Blocks of partitions have streams of their own, so that
+    Blocks of partitions have streams of their own, so that
     threads can share the work and the result does not depend on how many there are.
     """
     # One set after another: how they are read.
@@ -435,15 +480,9 @@ def draw_masses(partitions: Partitions, model: PaperModel, seed: int) -> FloatAr
     def draw(block: int) -> None:
         first, last = edges[block], edges[block + 1]
         leaves = slice(partitions.leaf_starts[first], partitions.leaf_starts[last])
-        gammas = np.random.default_rng(streams[block]).standard_gamma(
-            model.delta + partitions.counts[leaves]
-        )
-        # A tiny shape can give a gamma below the smallest float; masses are positive.
-        np.maximum(gammas, np.finfo(float).tiny, out=gammas)
         starts = partitions.leaf_starts[first:last] - partitions.leaf_starts[first]
-        totals = np.add.reduceat(gammas, starts, axis=0)
-        gammas /= np.repeat(totals, partitions.leaves[first:last], axis=0)
-        np.maximum(gammas, np.finfo(float).tiny, out=masses[leaves])
+        rng = np.random.default_rng(streams[block])
+        masses[leaves] = model.draw_masses(partitions.counts[leaves], starts, rng)
 
     threads = thread_count()
     if threads == 1:

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cobpm.arrays import BoolArray, FloatArray, IntArray
+from cobpm.samples import Seen, bad
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from cobpm.domain import Domain
+    from cobpm.frames import Frame
+    from cobpm.partitions import Partitions
     from cobpm.posterior import Posterior
 
 
@@ -67,9 +70,10 @@ def region_table(post: Posterior, level: float, pair: tuple[int, int] | None) ->
     """The regions of the most probable partition drawn; see `Posterior.regions`."""
     import pandas as pd
 
-    shown = post.partitions.one(int(np.argmax(post.partitions.log_weights(post.model))))
+    frame, partitions, leaves = _straightest(post)
+    shown = partitions.one(int(np.argmax(post.model.log_weights(partitions))))
     levels, indices = shown.boxes()
-    ends = all_ends(post.domain, levels, indices)
+    ends = all_ends(frame.domain, levels, indices)
     counts = shown.counts.astype(np.int64)
     # Cuts through a repeated value's own interval cannot be seen in the user's units.
     first, groups = _same_in_words(ends, len(levels))
@@ -80,7 +84,7 @@ def region_table(post: Posterior, level: float, pair: tuple[int, int] | None) ->
 
     def masses(k: int) -> FloatArray:
         """What every drawn partition puts on these regions of one set, (draws, regions)."""
-        found = post.partitions.box_masses(post.masses[:, k : k + 1], levels, indices)[:, :, 0]
+        found = partitions.box_masses(post.masses[leaves, k : k + 1], levels, indices)[:, :, 0]
         return _summed(found, groups, axis=1) if merged else found
 
     # One set at a time: all draws of all regions of many sets would be a lot to hold.
@@ -106,6 +110,15 @@ def region_table(post: Posterior, level: float, pair: tuple[int, int] | None) ->
         table[_free(f"{end.name}_low", table)] = end.low
         table[_free(f"{end.name}_high", table)] = end.high
     return pd.DataFrame(table).iloc[order].reset_index(drop=True)
+
+
+def _straightest(post: Posterior) -> tuple[Frame, Partitions, slice]:
+    """The frame with the user's own columns that has most draws, and these."""
+    views = [view for view in post._by_frame() if view[0].straight]
+    if not views:
+        rule, seen = "include one with the columns as they are", Seen("turned frames only")
+        raise bad("frames", "regions", rule, seen, "Add 'ranks' to the frames.")
+    return max(views, key=lambda view: len(view[1]))
 
 
 def all_ends(domain: Domain, levels: IntArray, indices: IntArray) -> list[Ends]:

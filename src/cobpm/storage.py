@@ -13,17 +13,18 @@ import numpy as np
 
 from cobpm.diagnostics import Convergence, check_partitions
 from cobpm.divergences import SUMMARY, parse
-from cobpm.domain import Domain
 from cobpm.engines.fit import Report
+from cobpm.frames import Frame
 from cobpm.model import PaperModel
 from cobpm.partitions import Partitions
 from cobpm.posterior import Posterior
+from cobpm.ratio_model import RatioModel
 from cobpm.samples import InputError, Seen, bad
 
 if TYPE_CHECKING:
     import xarray as xr
 
-FORMAT = 1
+FORMAT = 2
 
 
 def save(post: Posterior, path: Any) -> None:
@@ -43,8 +44,10 @@ def save(post: Posterior, path: Any) -> None:
         "names": post.names,
         "columns": post.columns,
         "model": asdict(post.model),
+        "frames": [frame.name for frame in post.frames],
         "report": report,
         "log_evidence": post.log_evidence,
+        "log_bayes_factor": post.log_bayes_factor,
         "notices": post.notices,
         "provenance": post.provenance,
         "exact_means": post._exact_means,
@@ -56,7 +59,12 @@ def save(post: Posterior, path: Any) -> None:
         "counts": post.partitions.counts,
         "leaf_starts": post.partitions.leaf_starts,
         "masses": post.masses,
-        **{f"domain_{name}": array for name, array in post.domain.to_arrays().items()},
+        "frame_starts": post.frame_starts,
+        **{
+            f"frame{k}_{name}": array
+            for k, frame in enumerate(post.frames)
+            for name, array in frame.to_arrays().items()
+        },
     }
     if post.leaf_probabilities is not None:
         arrays["leaf_probabilities"] = post.leaf_probabilities
@@ -96,11 +104,20 @@ def load(path: Any) -> Posterior:
         model, report = about["model"], about["report"]
         report["convergence"] = tuple(Convergence(**entry) for entry in report["convergence"])
         report["warnings"] = tuple(report["warnings"])
-        domain = {
-            name.removeprefix("domain_"): array
-            for name, array in arrays.items()
-            if name.startswith("domain_")
-        }
+        report["frames"] = tuple(report["frames"])
+        report["frame_weights"] = tuple(report["frame_weights"])
+        frames = tuple(
+            Frame.from_arrays(
+                name,
+                {
+                    key.removeprefix(f"frame{k}_"): array
+                    for key, array in arrays.items()
+                    if key.startswith(f"frame{k}_")
+                },
+            )
+            for k, name in enumerate(about["frames"])
+        )
+        model = {**model, "sizes": tuple(model["sizes"])}
         if invalid := check_partitions(
             arrays["splits"],
             arrays["node_starts"][:-1],
@@ -113,8 +130,9 @@ def load(path: Any) -> Posterior:
         return Posterior(
             names=tuple(about["names"]),
             columns=tuple(about["columns"]),
-            domain=Domain.from_arrays(domain),
-            model=PaperModel(model["delta"], model["sigma"], model["d"], tuple(model["sizes"])),
+            frames=frames,
+            frame_starts=arrays["frame_starts"],
+            model=PaperModel(**model) if "delta" in model else RatioModel(**model),
             partitions=Partitions(
                 arrays["splits"],
                 arrays["node_starts"],
@@ -126,6 +144,7 @@ def load(path: Any) -> Posterior:
             report=Report(**report),
             leaf_probabilities=arrays.get("leaf_probabilities"),
             log_evidence=about["log_evidence"],
+            log_bayes_factor=about["log_bayes_factor"],
             notices=tuple(about["notices"]),
             provenance=about["provenance"],
             _exact_means=about["exact_means"],
@@ -154,7 +173,7 @@ def _work_out_means(post: Posterior) -> None:
     """
     if len(post.names) == 2:
         for name in (*SUMMARY, "squared_hellinger"):
-            if parse(name, "save").mean_exists(post.model.delta):
+            if parse(name, "save").mean_exists(post.model.least_pseudo_count):
                 post.estimate(name)
 
 
@@ -180,7 +199,7 @@ def to_datatree(post: Posterior) -> xr.DataTree:
         "engine": post.report.engine,
         "provenance": json.dumps(post.provenance),
     }
-    log_weight = post.partitions.log_weights(post.model).reshape(chains, -1)
+    log_weight = post.model.log_weights(post.partitions).reshape(chains, -1)
     return xr.DataTree.from_dict(
         {
             "/posterior": xr.Dataset(shaped, coords=coordinates, attrs=attributes),

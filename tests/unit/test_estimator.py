@@ -38,7 +38,7 @@ def model():
 
 def test_probabilities_are_those_of_the_posterior(model):
     post = model.posterior_
-    joint = by_partition(post, post._codes(GRID)) * [2 / 9, 3 / 9, 4 / 9]
+    joint = by_partition(post, post.frames[0].codes(GRID)) * [2 / 9, 3 / 9, 4 / 9]
     expected = joint / joint.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.predict_proba(GRID), expected, rtol=1e-10)
     np.testing.assert_allclose(model.predict_log_proba(GRID), np.log(expected), rtol=1e-9)
@@ -51,7 +51,7 @@ def test_densities_are_those_of_the_posterior_up_to_noise(model):
     inside = GRID[model.posterior_.domain.inside(GRID)]
     post = model.posterior_
     # Posterior.density averages over draws of the masses, too.
-    leaf = post.partitions.locate(post._codes(inside))
+    leaf = post.partitions.locate(post.frames[0].codes(inside))
     for k, name in enumerate(post.names):
         alone = CoBPM(random_state=1, draws=500, priors=np.eye(3)[k]).fit(X, Y)
         relative = post.masses[leaf, k] / post.masses[leaf, k].mean(axis=0)
@@ -115,7 +115,6 @@ def test_priors_that_are_none(priors):
         ({"engine": "exakt"}, "engine"),
         ({"delta": -1}, "delta"),
         ({"sigma": "x"}, "sigma"),
-        ({"model": "none"}, "model"),
         ({"bounds": (0, 1)}, "bounds"),
         ({"max_regions": 1}, "max_regions"),
         ({"random_state": -1}, "random_state"),

@@ -322,7 +322,7 @@ def test_weights_of_stored_partitions_are_those_of_the_enumeration():
     partitions = drawn(recursion, root, 2, 300)
     expected = {preorder(t): r.log_weight for t, r in listed.records.items()}
     compared = 0
-    for which, log_weight in enumerate(partitions.log_weights(model)):
+    for which, log_weight in enumerate(model.log_weights(partitions)):
         tree = tuple(partitions.one(which).splits.tolist())
         if tree in expected:
             assert log_weight == pytest.approx(expected[tree], abs=1e-10)

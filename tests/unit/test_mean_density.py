@@ -41,14 +41,14 @@ def test_as_by_partition(case):
     post, density = fitted(CASES[case])
     points = np.vstack([np.reshape(rows, (len(rows), -1)) for rows in CASES[case]])
     points = np.vstack([points, RNG.uniform(points.min(), points.max(), (100, points.shape[1]))])
-    codes = post._codes(points)
+    codes = post.frames[0].codes(points)
     np.testing.assert_allclose(density.at(codes), by_partition(post, codes), rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::cobpm.diagnostics.ConvergenceWarning")
 def test_chains_and_pieces(monkeypatch):
     post, density = fitted(CASES["three columns"], engine="mcmc", draws=400, burn_in=2000)
-    codes = post._codes(RNG.random((500, 3)))
+    codes = post.frames[0].codes(RNG.random((500, 3)))
     whole = density.at(codes)
     np.testing.assert_allclose(whole, by_partition(post, codes), rtol=1e-12)
     monkeypatch.setattr(mean_density, "MOST_VISITS", 1)

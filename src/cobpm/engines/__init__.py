@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from cobpm.cells import Cells
-from cobpm.engines import exact, mcmc, pruned
+from cobpm.engines import exact, mcmc, pruned, ratio
 from cobpm.engines.fit import Fit, Plan, Report
 from cobpm.engines.mcmc import KERNELS
 from cobpm.model import PaperModel
 
 ENGINES = ("auto", "exact", "pruned", "mcmc")
 
-__all__ = ["ENGINES", "KERNELS", "Fit", "Plan", "Report", "run"]
+__all__ = ["ENGINES", "KERNELS", "Fit", "Plan", "Report", "ratio", "run"]
 
 
 def run(cells: Cells, model: PaperModel, engine: str, plan: Plan) -> Fit:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from cobpm.arrays import FloatArray
 from cobpm.diagnostics import Convergence
 from cobpm.engines.moments import Moments
+from cobpm.engines.ratio_moments import RatioMoments
 from cobpm.partitions import Partitions
 from cobpm.progress import Progress
 
@@ -37,7 +38,7 @@ class Report:
     """How a posterior was computed, and how far it can be trusted.
 
     Attributes:
-        engine: "exact", "pruned" or "mcmc".
+        engine: "exact", "pruned" or "mcmc"; "ratio" for the recursion of the ratio model.
         reason: Why this engine.
         kernel: Of a chain, else None.
         chains: The draws are those of this many chains, one after another; 1 for independent draws.
@@ -47,6 +48,8 @@ class Report:
             them.
         convergence: R-hat and effective draws, for engines that run chains.
         acceptance: Share of moves accepted, for engines that run chains.
+        frames: Names of the frames that the ratio model looked through.
+        frame_weights: How much each of them counts.
         warnings: Sentences for the user.
     """
 
@@ -59,6 +62,8 @@ class Report:
     left_out: float | None = None
     convergence: tuple[Convergence, ...] = ()
     acceptance: float | None = None
+    frames: tuple[str, ...] = ()
+    frame_weights: tuple[float, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -72,10 +77,15 @@ class Fit:
         leaf_probabilities: P(l | data) for l = 0, 1, 2, …, where the engine knows it.
         log_evidence: Log marginal likelihood of the points in the unit cube, where known.
         moments: Exact posterior means over all partitions, where the engine can work them out.
+        frame_draws: How many of the draws were made in each frame; empty if there is one frame.
+        log_bayes_factor: Log evidence for a difference over that for one common distribution,
+            where known.
     """
 
     partitions: Partitions
     report: Report
     leaf_probabilities: FloatArray | None = None
     log_evidence: float | None = None
-    moments: Moments | None = field(default=None, repr=False)
+    moments: Moments | RatioMoments | None = field(default=None, repr=False)
+    frame_draws: tuple[int, ...] = ()
+    log_bayes_factor: float | None = None

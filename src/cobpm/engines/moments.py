@@ -30,6 +30,10 @@ class Moments:
     leaves: IntArray  # the l of each entry of `probabilities`
     probabilities: FloatArray
 
+    def knows(self, divergence: Divergence) -> bool:
+        """Whether the mean of a divergence is of that form."""
+        return divergence.additive is not None
+
     def mean(self, divergence: Divergence, first: int, second: int) -> float:
         """E[D | data] for a divergence whose mean given the partition is a sum over leaves."""
         assert divergence.additive is not None

@@ -122,7 +122,7 @@ def run(cells: Cells, model: PaperModel, plan: Plan, reason: str) -> Fit:
         if best is None or evidence[-1] > best.growth.root.log_total:
             best = one  # the regions of the others are not needed any more
     assert best is not None
-    joined = join(drawn)
+    joined = Partitions.joined(drawn)
     found = judge(joined, model, plan.chains)
     agreed = all(not entry.rhat > RHAT_LIMIT for entry in found)
     partitions = joined
@@ -255,21 +255,6 @@ def move_on(
         plan.follow("moving draws along chains"),
     )
     return Partitions.from_core(packed, cells.d)
-
-
-def join(parts: list[Partitions]) -> Partitions:
-    """The draws of all runs, one run after another."""
-
-    def starts(sizes: list[IntArray]) -> IntArray:
-        return np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
-
-    return Partitions(
-        np.concatenate([part.splits for part in parts]),
-        starts([np.diff(part.node_starts) for part in parts]),
-        np.concatenate([part.counts for part in parts]),
-        starts([part.leaves for part in parts]),
-        parts[0].d,
-    )
 
 
 def warnings_about(

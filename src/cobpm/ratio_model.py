@@ -1,0 +1,130 @@
+"""The ratio model on one page: which set a point belongs to, given where it lies.
+
+The paper's likelihood rewards cuts that follow the *shape* which the samples share, although a
+divergence only changes where their *ratio* does. This model looks at the labels alone. Pool the
+N = Σ_s N_s points, with shares π_s = N_s / N. A partition into boxes has a prior that stops or
+cuts: a box is left whole with probability ½, else it is halved along one of its columns, each as
+likely as the others. In a leaf with n points, n_s of them of set s, labels are drawn with
+probabilities θ, which lie around the shares more or less closely:
+
+    θ ~ mean_k Dirichlet(A_k π),  A_k = S δ_k,  δ ∈ {½, 2, 8} (many sets: more)
+    L(leaf) = mean_k Γ(A_k)/Γ(A_k+n) ∏_s Γ(A_k π_s + n_s)/Γ(A_k π_s)
+
+The sum over all partitions of a region needs one number per region,
+
+    Φ(r) = ½ L(r) + (½/d) Σ_j Φ(lower half) Φ(upper half),     Φ(r) = L(r) at the greatest depth.
+
+Given the partition, a leaf's share of the pooled mass is g ~ Dirichlet(n), and the mass that set s
+has there is g θ_s / π_s, divided by its sum over the leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import gammaln
+
+from cobpm.arrays import FloatArray, IntArray
+from cobpm.model import normalised
+
+if TYPE_CHECKING:
+    from cobpm.partitions import Partitions
+
+DELTAS = (0.5, 2.0, 8.0)
+# Among many sets some regions belong to a few of them alone, which a small δ allows for.
+MANY_DELTAS = (0.02, 0.1, *DELTAS)
+STOP = 0.5
+
+
+@dataclass(frozen=True)
+class RatioModel:
+    """The posterior over partitions for `sizes` points per set in `d` columns."""
+
+    d: int
+    sizes: tuple[int, ...]
+    stop: float = STOP
+
+    @property
+    def deltas(self) -> tuple[float, ...]:
+        """δ_k."""
+        return DELTAS if len(self.sizes) <= 2 else MANY_DELTAS
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """π_s, the part of the pooled points that belongs to each set."""
+        return np.asarray(self.sizes) / sum(self.sizes)
+
+    @cached_property
+    def concentrations(self) -> FloatArray:
+        """A_k = S δ_k."""
+        return len(self.sizes) * np.asarray(self.deltas)
+
+    @property
+    def least_pseudo_count(self) -> float:
+        """The smallest A_k π_s: what an empty cell's Beta law has for its smaller parameter."""
+        return float(self.concentrations.min() * self.shares.min())
+
+    def log_components(self, counts: IntArray) -> FloatArray:
+        """Log of the summands of L, without the 1/K, for rows of counts (…, S): (…, K)."""
+        counts = np.asarray(counts, dtype=float)
+        total, parts = counts.sum(axis=-1), []
+        for a in self.concentrations:
+            alpha = a * self.shares
+            labels = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=-1)
+            parts.append(labels + gammaln(a) - gammaln(a + total))
+        return np.stack(parts, axis=-1)
+
+    def log_leaf(self, counts: IntArray) -> FloatArray:
+        """Log L for rows of counts (…, S)."""
+        return _log_mean_exp(self.log_components(counts))
+
+    def log_same(self) -> float:
+        """Log probability of all labels if the sets share one distribution: a single leaf."""
+        return float(self.log_leaf(np.asarray(self.sizes)))
+
+    def log_weights(self, partitions: Partitions) -> FloatArray:
+        """Log of prior times likelihood of each partition, but for the choice of columns.
+
+        A leaf at the greatest depth pays for stopping like all others, so the order of two
+        partitions that differ there is not exact.
+        """
+        leaves = np.add.reduceat(self.log_leaf(partitions.counts), partitions.starts)
+        splits = partitions.leaves - 1
+        return np.asarray(
+            leaves
+            + partitions.leaves * np.log(self.stop)
+            + splits * (np.log1p(-self.stop) - np.log(max(self.d, 1)))
+        )
+
+    def draw_masses(
+        self, counts: IntArray, starts: IntArray, rng: np.random.Generator
+    ) -> FloatArray:
+        """Masses of every set in the leaves of some partitions, (leaves, S)."""
+        log_components = self.log_components(counts)
+        weights = np.exp(log_components - log_components.max(axis=1, keepdims=True))
+        cumulative = np.cumsum(weights, axis=1)
+        marks = rng.random(len(counts)) * cumulative[:, -1]
+        which = (marks[:, None] >= cumulative).sum(axis=1)
+        theta = rng.standard_gamma(self.concentrations[which, None] * self.shares + counts)
+        pooled = rng.standard_gamma(counts.sum(axis=1))
+        theta *= (pooled / theta.sum(axis=1))[:, None]
+        return normalised(theta, starts)
+
+    def mean_masses(self, counts: IntArray, starts: IntArray) -> FloatArray:
+        """What the masses are with θ and g at their posterior means."""
+        log_components = self.log_components(counts)
+        weights = np.exp(log_components - _log_mean_exp(log_components)[:, None])
+        weights /= len(self.concentrations)
+        total = counts.sum(axis=1)
+        theta = np.zeros(counts.shape)
+        for k, a in enumerate(self.concentrations):
+            theta += (weights[:, k] / (a + total))[:, None] * (a * self.shares + counts)
+        return normalised(theta * total[:, None], starts)
+
+
+def _log_mean_exp(values: FloatArray) -> FloatArray:
+    largest = values.max(axis=-1)
+    return np.asarray(largest + np.log(np.exp(values - largest[..., None]).mean(axis=-1)))
