@@ -201,6 +201,19 @@ def test_drawn_partitions_are_valid_and_agree_with_the_means():
     assert abs(drawn.leaves.mean() - probabilities.sum()) < 4.5 * spread
 
 
+def test_regions_hardly_ever_reached_count_as_leaves():
+    cells = cells_of(beta_mixtures(200, np.random.default_rng(4)))
+    ratio = ratio_of(cells, 7)
+    ratio.up(2)
+    _, counts, all_of_them, _, _ = ratio.leaves(0.0)
+    assert all_of_them @ counts.sum(axis=1) == pytest.approx(400)
+    _, counts, probabilities, _, _ = ratio.leaves(1e-2)
+    assert len(probabilities) < len(all_of_them) / 2
+    assert probabilities @ counts.sum(axis=1) == pytest.approx(400)  # no point gets lost
+    with pytest.raises(ValueError, match="row for each"):
+        ratio.at_points(np.zeros((3, 1)), np.zeros((2, 1)), 1)
+
+
 # The same answer however it is computed
 
 

@@ -230,8 +230,7 @@ class Ratio : public OnRegions {
     leaves_ = {};
     cells_ = cells;  // at once: the regions read from the new array even if they are interrupted
     nb::gil_scoped_release release;
-    regions_->relabel(points.sets, threads, monitor);
-    recursion_.relabelled();
+    recursion_.relabel(points.sets, threads, monitor);
   }
 
   double up(int threads, Progress progress) {

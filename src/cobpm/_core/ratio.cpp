@@ -23,10 +23,17 @@ RatioRecursion::RatioRecursion(Regions& regions, std::vector<double> concentrati
     if (!(a > 0.0) || !std::isfinite(a)) throw std::invalid_argument("concentrations must be positive");
   }
   if (!(stop > 0.0 && stop <= 1.0)) throw std::invalid_argument("the probability to stop must lie in (0, 1]");
-  relabelled();
+  prepare();
 }
 
-void RatioRecursion::relabelled() {
+void RatioRecursion::relabel(const std::uint16_t* sets, int threads, Monitor& monitor) {
+  phi_.clear();
+  regions_.relabel(sets, threads, monitor);
+  prepare();
+}
+
+// Shares, and tables of what they and the concentrations determine.
+void RatioRecursion::prepare() {
   const int s = regions_.points().sets_count;
   const std::uint32_t* sizes = regions_.counts(0);
   const double n = regions_.total(0);
@@ -37,8 +44,7 @@ void RatioRecursion::relabelled() {
     shares[set] = sizes[set] / n;
     log_null += sizes[set] * std::log(shares[set]);
   }
-  phi_.clear();
-  if (shares == shares_) return;  // tables know of the sets no more than their shares
+  if (shares == shares_) return;
   shares_ = std::move(shares);
   log_null_ = log_null;
   set_tables_.clear();

@@ -21,8 +21,8 @@ class RatioRecursion {
  public:
   RatioRecursion(Regions& regions, std::vector<double> concentrations, double stop);
 
-  // To be called when the points were given other sets.
-  void relabelled();
+  // Gives the points other sets; up() must follow.
+  void relabel(const std::uint16_t* sets, int threads, Monitor& monitor);
 
   double up(int threads, Monitor& monitor);  // log Φ of the whole space
 
@@ -63,6 +63,7 @@ class RatioRecursion {
   };
 
   void check_current() const;
+  void prepare();
   Scaled leaf(const std::uint32_t* counts, std::uint32_t total) const;
   Scaled weigh(const std::uint32_t* counts, std::uint32_t total) const;
   Scaled phi(const Ref& ref) const { return ref.id >= 0 ? phi_[ref.id] : Scaled{}; }

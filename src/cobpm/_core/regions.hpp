@@ -75,9 +75,8 @@ class Regions {
   // Grown regions by their depth.
   std::vector<std::vector<std::int64_t>> grown_by_depth() const;
 
-  // The region of a level vector (by rank) that a point lies in, in the dense part.
+  // In the dense part: the level vector of a region, by rank, and the region of a level vector that a point lies in.
   std::int64_t vector_of(std::int64_t id, int depth) const { return (id - depth_start_[depth]) >> depth; }
-  std::int64_t vectors_at(int depth) const { return vectors_at_[depth]; }
   std::int64_t cell_of(std::size_t point, int depth, std::int64_t vector) const;
   // Points of a grown region; needs the lists of points.
   std::vector<std::uint32_t> points_in(std::int64_t id) const;
