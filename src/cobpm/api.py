@@ -201,7 +201,7 @@ def pairwise(
     groups: Any = None,
     partition: str = "joint",
     level: float = 0.9,
-    read_out: str = "mean",
+    read_out: str | None = None,
     symmetric: bool = False,
     draws: int = 1000,
     rng: Any = None,
@@ -221,8 +221,8 @@ def pairwise(
             fit each pair, and the time grows with the square of the number of sets.
         level: Probability that a credible interval is to hold.
         read_out: What `Pairwise.matrix` holds: "mean", "median" or "plug"; see
-            `Posterior.estimate`. Means over a joint posterior of more than ten sets are averages
-            over its draws.
+            `Posterior.estimate`. None for "median" with the ratio model, else "mean". Means over a
+            joint posterior of more than ten sets are averages over its draws.
         symmetric: Take the mean of both directions, draw by draw.
         draws: Number of posterior draws, of each pair with partition="pair".
         rng: Seed or NumPy generator.
@@ -248,13 +248,15 @@ def pairwise(
         parameter, seen = "samples" if groups is None else "groups", Seen("a single one")
         raise bad(parameter, owner, "make at least two sets", seen, "One set has no pairs.")
     check_choice(partition, PARTITIONS, parameter="partition", owner=owner)
+    given = _settings_of_compare(settings, owner) | {"draws": draws}
+    if read_out is None:
+        read_out = "median" if given["model"] == "ratio" else "mean"
     question = Question(
         divergences.parse(divergence, owner),
         check_level(level, owner=owner),
         check_choice(read_out, READ_OUTS, parameter="read_out", owner=owner),
         bool(symmetric),
     )
-    given = _settings_of_compare(settings, owner) | {"draws": draws}
     check_bounds(given["bounds"], found, owner=owner)
     if partition == "pair":
         result = _every_pair(found, question, given, rng, progress, checkpoint)

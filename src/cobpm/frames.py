@@ -11,7 +11,13 @@ frames map each column by itself, so their regions can be told in the user's uni
 
 A turned frame ("turned ranks", …) first takes the pooled points to uncorrelated columns of equal
 spread and turns them by a random rotation. Powers and rotations are random numbers with seeds of
-their own: a frame depends on the pooled points and its name, and on no seed of the user's.
+their own: a frame depends on the samples and its name, and on no seed of the user's.
+
+Two rotations are not random: in "means ranks" and "means arctan" the first axis goes where the
+means of the sets differ most, in "spreads ranks" and "spreads arctan" the axes go where their
+covariances do. They see a difference in few cuts that is oblique to all columns. They also look at
+which point belongs to which set before the model does, so they are left out of Bayes factors and
+tests, where that would not be fair.
 """
 
 from __future__ import annotations
@@ -30,7 +36,9 @@ from cobpm.domain import Domain, Shape
 from cobpm.samples import Samples, Seen, bad, check_choice
 
 SHAPES = ("ranks", "warped", "range", "arctan")
-NAMES = (*SHAPES, *(f"turned {shape}" for shape in SHAPES))
+BLIND = (*SHAPES, *(f"turned {shape}" for shape in SHAPES))  # to which point is of which set
+SEEING = ("means ranks", "means arctan", "spreads ranks", "spreads arctan")
+NAMES = (*BLIND, *SEEING)
 LARGEST_WARP = 0.5  # of the logarithm of a power
 
 
@@ -54,6 +62,11 @@ class Frame:
     def straight(self) -> bool:
         """Whether the domain's columns are the user's."""
         return self.turn is None
+
+    @property
+    def blind(self) -> bool:
+        """Whether the frame would be the same had the points been of other sets."""
+        return self.name in BLIND
 
     def turned(self, rows: FloatArray) -> FloatArray:
         """Points of the user in the columns of the domain."""
@@ -100,30 +113,30 @@ def fit_frames(samples: Samples, names: Sequence[str], bounds: FloatArray | None
     domains = dict(zip(straight, fitted, strict=True))
     if bounds is not None and "range" in domains:
         domains["range"] = Domain.fit(samples, bounds)
-    return [
-        Frame(name, domains[name]) if name in domains else _turned_frame(samples, name)
-        for name in names
-    ]
+    frames = [Frame(name, domains[name]) for name in straight]
+    if len(straight) < len(names):
+        whitening = _Whitening.of(samples)
+        frames += [_turned_frame(samples, name, whitening) for name in names if name not in domains]
+    return frames
 
 
 def check_frames(frames: Any, *, owner: str, d: int) -> tuple[str, ...]:
     """The names of the frames that a user asks for.
 
     Args:
-        frames: "auto" for all; a number for so many of them, straight and turned ones in turns;
-            or a list of names.
+        frames: "auto" for all; a number for so many of them, beginning with "ranks"; or a list of
+            names.
         owner: The function that the user called, for messages.
         d: Number of columns that vary. A turned frame of a single column is no other frame.
     """
     known = NAMES if d > 1 else SHAPES
-    in_turns = [name for pair in zip(SHAPES, NAMES[len(SHAPES) :], strict=True) for name in pair]
     if isinstance(frames, str) and frames == "auto":
         return known
     if isinstance(frames, int | np.integer) and not isinstance(frames, bool):
         if not 1 <= frames <= len(NAMES):
             rule = f"be a number from 1 to {len(NAMES)}, 'auto', or a list of names"
             raise bad("frames", owner, rule, frames)
-        return tuple(name for name in in_turns if name in known)[:frames]
+        return known[:frames]
     if isinstance(frames, str) or not isinstance(frames, list | tuple) or not frames:
         way_out = f"The names are {', '.join(map(repr, NAMES))}."
         raise bad("frames", owner, "be 'auto', a number, or a list of names", frames, way_out)
@@ -150,25 +163,64 @@ def _warp(column: int) -> Knots:
     return warped(by_ranks, power, mirrored=bool(rng.integers(2)))
 
 
-def _turned_frame(samples: Samples, name: str) -> Frame:
-    values = samples.values
-    centre = np.average(
-        [rows.mean(axis=0) for rows in values], axis=0, weights=[len(rows) for rows in values]
-    )
-    spread = sum((rows - centre).T @ (rows - centre) for rows in values) / sum(samples.sizes)
-    # Columns of one spread first: what a unit is must not decide what counts as no spread.
-    scale = np.sqrt(np.diag(spread))
-    scale[scale == 0.0] = 1.0
-    variances, axes = np.linalg.eigh(spread / np.outer(scale, scale))
-    kept = variances > 1e-10 * variances[-1]
-    whitened = (axes[:, kept] / np.sqrt(variances[kept])) / scale[:, None]
-    rng = np.random.default_rng(NAMES.index(name))
-    rotation, upper = np.linalg.qr(rng.normal(size=(whitened.shape[1],) * 2))
-    turn = whitened @ (rotation * np.sign(np.diag(upper)))
+@dataclass(frozen=True)
+class _Whitening:
+    """A linear map to uncorrelated columns of unit spread, of all sets together."""
+
+    centre: FloatArray
+    matrix: FloatArray
+    means: FloatArray  # of each set, after it
+    covariances: FloatArray
+
+    @classmethod
+    def of(cls, samples: Samples) -> _Whitening:
+        sizes = np.array(samples.sizes)
+        shares = sizes / sizes.sum()
+        own = np.array([rows.mean(axis=0) for rows in samples.values])
+        centre = shares @ own
+        within = np.array(
+            [
+                (rows - mean).T @ (rows - mean) / len(rows)
+                for rows, mean in zip(samples.values, own, strict=True)
+            ]
+        )
+        away = own - centre
+        spread = np.einsum("s,sij->ij", shares, within) + np.einsum("s,si,sj", shares, away, away)
+        # Columns of one spread first: what a unit is must not decide what counts as no spread.
+        scale = np.sqrt(np.diag(spread))
+        scale[scale == 0.0] = 1.0
+        variances, axes = np.linalg.eigh(spread / np.outer(scale, scale))
+        kept = variances > 1e-10 * variances[-1]
+        matrix = (axes[:, kept] / np.sqrt(variances[kept])) / scale[:, np.newaxis]
+        return cls(centre, matrix, away @ matrix, matrix.T @ within @ matrix)
+
+    def rotation(self, name: str, shares: FloatArray) -> FloatArray:
+        """How a frame of that name turns the columns after the map."""
+        d = self.matrix.shape[1]
+        if name in BLIND:
+            drawn = np.random.default_rng(BLIND.index(name)).normal(size=(d, d))
+            turn, upper = np.linalg.qr(drawn)
+            return np.asarray(turn * np.sign(np.diag(upper)))
+        away = self.covariances - np.einsum("s,sij->ij", shares, self.covariances)
+        _, axes = np.linalg.eigh(np.einsum("s,sij,sjk->ik", shares, away, away))
+        axes = axes[:, ::-1]  # where the covariances differ most comes first
+        if name.startswith("spreads"):
+            return np.asarray(axes)
+        _, _, directions = np.linalg.svd(np.sqrt(shares)[:, np.newaxis] * self.means)
+        few = min(len(shares) - 1, d)
+        turn, _ = np.linalg.qr(np.column_stack([directions[:few].T, axes]))
+        return np.asarray(turn[:, :d])
+
+
+def _turned_frame(samples: Samples, name: str, whitening: _Whitening) -> Frame:
+    shape = name.partition(" ")[2]
+    shares = np.array(samples.sizes) / sum(samples.sizes)
+    turn = whitening.matrix @ whitening.rotation(name, shares)
     columns = tuple(f"direction {k + 1}" for k in range(turn.shape[1]))
-    turned = replace(samples, columns=columns, values=_turn(values, centre, turn))
-    (domain,) = Domain.fit_each(turned, None, [_knots(name.removeprefix("turned "))])
-    return Frame(name, replace(domain, notices=()), centre, turn)
+    values = _turn(samples.values, whitening.centre, turn)
+    turned = replace(samples, columns=columns, values=values)
+    (domain,) = Domain.fit_each(turned, None, [_knots(shape)])
+    return Frame(name, replace(domain, notices=()), whitening.centre, turn)
 
 
 def _turn(

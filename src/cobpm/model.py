@@ -69,6 +69,10 @@ class PaperModel:
         """The means of these Dirichlet laws."""
         return normalised(self.delta + counts, starts)
 
+    def tails(self, level: float, points: int) -> tuple[float, float]:
+        """Probabilities at the ends of a credible interval, whatever the number of points."""
+        return (1 - level) / 2, (1 + level) / 2
+
     @property
     def least_pseudo_count(self) -> float:
         """What an empty cell counts for: it decides which posterior means exist."""

@@ -117,7 +117,7 @@ class Pairs:
     def _read(self, post: Posterior, i: int, j: int) -> tuple[float, float, float]:
         first, second = self.samples.names[i], self.samples.names[j]
         drawn = pair_draws(post, self.question, first, second)
-        low, high = np.quantile(drawn, self.question.tails).tolist()
+        low, high = np.quantile(drawn, post.tails(self.question.level, 0, 1)).tolist()
         return pair_estimate(post, self.question, first, second), low, high
 
 

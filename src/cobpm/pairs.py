@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cobpm.arrays import BoolArray, FloatArray
+from cobpm.arrays import BoolArray, FloatArray, IntArray
 from cobpm.divergence_matrix import divergence_matrix
 from cobpm.divergences import Divergence
 from cobpm.samples import (
@@ -43,7 +43,7 @@ class Question:
 
     divergence: Divergence
     level: float
-    read_out: str  # "mean", "median" or "plug"
+    read_out: str  # "mean", "median" or "plug"; see `Posterior.estimate`
     mean_of_both: bool  # directions, because the user asked for it
 
     @property
@@ -55,11 +55,6 @@ class Question:
     def both_ways(self) -> bool:
         """Whether it takes both directions to work one out."""
         return self.mean_of_both and self.divergence.name not in SYMMETRIC
-
-    @property
-    def tails(self) -> list[float]:
-        """Probabilities at the ends of the interval."""
-        return [(1 - self.level) / 2, (1 + self.level) / 2]
 
     def check_mean(self, post: Posterior) -> None:
         """Refuse to report a mean that does not exist."""
@@ -318,7 +313,7 @@ def joint(post: Posterior, question: Question) -> FloatArray:
     question.check_mean(post)
     sets = len(post.names)
     means = post.mean_masses() if question.read_out == "plug" else None
-    found = _read_off(post, question, post.masses, means)
+    found = _read_off(post, question, post.masses, means, post.model.sizes)
     if question.read_out == "mean" and sets <= FEW_SETS:
         for i, j in np.argwhere(~np.eye(sets, dtype=bool)):
             found[0, i, j] = pair_estimate(post, question, post.names[i], post.names[j])
@@ -337,7 +332,7 @@ def against(post: Posterior, question: Question, samples: Samples, seed: int) ->
     counts = np.stack([post.counts_of(values) for values in samples.values], axis=1)
     drawn = post.draw_masses(counts, seed)
     means = post.mean_masses(counts) if question.read_out == "plug" else None
-    return _read_off(post, question, drawn, means)
+    return _read_off(post, question, drawn, means, samples.sizes)
 
 
 def pair_draws(post: Posterior, question: Question, first: str, second: str) -> FloatArray:
@@ -360,17 +355,33 @@ def pair_estimate(post: Posterior, question: Question, first: str, second: str) 
 
 
 def _read_off(
-    post: Posterior, question: Question, masses: FloatArray, mean_masses: FloatArray | None
+    post: Posterior,
+    question: Question,
+    masses: FloatArray,
+    mean_masses: FloatArray | None,
+    sizes: tuple[int, ...],
 ) -> FloatArray:
     """Estimates and intervals from some sets to those of the posterior, (3, these sets, S)."""
     found = np.empty((3, masses.shape[1], len(post.names)))
+    middle = np.median if question.read_out == "median" else np.mean
     for rows, drawn in _blocks_of_draws(post.partitions, question, masses, post.masses):
-        found[1:, rows] = np.quantile(drawn, question.tails, axis=0)
-        found[0, rows] = (np.median if question.read_out == "median" else np.mean)(drawn, axis=0)
+        points = np.add.outer(np.asarray(sizes[rows]), np.asarray(post.model.sizes))
+        drawn.sort(axis=0)
+        found[0, rows] = middle(drawn, axis=0)
+        found[1:, rows] = _ends(drawn, post, question.level, points)
     if mean_masses is not None:
         theirs = post.mean_masses()
         for rows, plugged in _blocks_of_draws(post.partitions, question, mean_masses, theirs):
             found[0, rows] = plugged.mean(axis=0)
+    return found
+
+
+def _ends(drawn: FloatArray, post: Posterior, level: float, points: IntArray) -> FloatArray:
+    """Ends of intervals from sorted draws: quantiles whose probabilities depend on the pair."""
+    found = np.empty((2, *points.shape))
+    for size in np.unique(points):  # sets are often alike in size
+        here = points == size
+        found[:, here] = np.quantile(drawn[:, here], post.model.tails(level, int(size)), axis=0)
     return found
 
 

@@ -125,6 +125,15 @@ class Posterior:
         """The map of the columns onto the unit cube, of the first frame."""
         return self.frames[0].domain
 
+    @property
+    def read_out(self) -> str:
+        """What `estimate` takes if it is not told: "mean", or "median" with the ratio model."""
+        return "mean" if isinstance(self.model, PaperModel) else "median"
+
+    def tails(self, level: float, first: int, second: int) -> tuple[float, float]:
+        """Probabilities at the ends of an interval for two sets, given by their numbers."""
+        return self.model.tails(level, self.model.sizes[first] + self.model.sizes[second])
+
     # --- how different -------------------------------------------------------------------------
 
     def draws(
@@ -151,7 +160,7 @@ class Posterior:
         first: str | None = None,
         second: str | None = None,
         *,
-        read_out: str = "mean",
+        read_out: str | None = None,
     ) -> float:
         """One number for a divergence.
 
@@ -162,9 +171,11 @@ class Posterior:
             read_out: "mean", the posterior mean: exact where the engine is and the divergence
                 allows it, and then the same for every seed; else in closed form given each drawn
                 partition where there is one, averaged over the draws. "median" of the draws.
-                "plug", the divergence of the mean masses of each partition, averaged.
+                "plug", the divergence of the mean masses of each partition, averaged. None for
+                "median" with the ratio model, where it has the smallest errors, else "mean".
         """
         chosen = divergences.parse(divergence, "estimate")
+        read_out = read_out if read_out is not None else self.read_out
         check_choice(read_out, READ_OUTS, parameter="read_out", owner="estimate")
         i, j = self._pair(first, second, "estimate")
         if read_out == "median":
@@ -189,10 +200,14 @@ class Posterior:
         first: str | None = None,
         second: str | None = None,
     ) -> Interval:
-        """Credible interval of a divergence, with equal tails."""
+        """Credible interval of a divergence, with equal tails.
+
+        With the ratio model the tails are calibrated; see `RatioModel.tails`.
+        """
         level = check_level(level, owner="interval")
         i, j = self._pair(first, second, "interval")
-        return _interval(self._draws(divergences.parse(divergence, "interval"), i, j), level)
+        drawn = self._draws(divergences.parse(divergence, "interval"), i, j)
+        return _interval(drawn, self.tails(level, i, j))
 
     def same_probability(self, prior: float = 0.5) -> float:
         """Posterior probability that all sets share one distribution. Needs the ratio model.
@@ -236,13 +251,14 @@ class Posterior:
             chosen = divergences.parse(item, "summary")
             drawn = self._draws(chosen, i, j)
             exists = chosen.mean_exists(self.model.least_pseudo_count)
+            ends = _interval(drawn, self.tails(level, i, j))
             rows.append(
                 {
                     "divergence": chosen.name,
                     "mean": self._mean(chosen, i, j) if exists else np.nan,
                     "median": float(np.median(drawn)),
-                    "low": _interval(drawn, level).low,
-                    "high": _interval(drawn, level).high,
+                    "low": ends.low,
+                    "high": ends.high,
                     "note": "" if exists else "mean does not exist",
                 }
             )
@@ -461,8 +477,8 @@ class Posterior:
         return (slice(first, min(points, first + step)) for first in range(0, points, step))
 
 
-def _interval(draws: FloatArray, level: float) -> Interval:
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+def _interval(draws: FloatArray, tails: tuple[float, float]) -> Interval:
+    low, high = np.quantile(draws, tails)
     return Interval(float(low), float(high))
 
 

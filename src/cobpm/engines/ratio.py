@@ -1,7 +1,7 @@
 """The exact recursion of the ratio model, in several frames.
 
 Each frame has its own posterior over partitions and its own evidence. Estimates and draws average
-over frames with weights ∝ evidence^0.2: the evidence of one frame over another grows with the
+over frames with weights ∝ evidence^0.1: the evidence of one frame over another grows with the
 number of points, and taken in full it would nearly always leave a single one.
 """
 
@@ -24,8 +24,8 @@ from cobpm.partitions import Partitions
 from cobpm.ratio_model import RatioModel
 from cobpm.samples import Samples
 
-POWER = 0.2  # of the evidence, in a frame's weight
-NEGLIGIBLE = 1e-7  # probability of reaching a region, below which it counts as a leaf
+POWER = 0.1  # of the evidence, in a frame's weight
+NEGLIGIBLE = 1e-4  # probability of reaching a region, below which it counts as a leaf
 DEEPEST = {1: 12, 2: 11, 3: 10, 4: 8, 5: 7, 6: 6, 7: 6}  # halvings, by columns; 5 for more columns
 
 
@@ -128,20 +128,24 @@ def moments_of(views: Sequence[View], weights: FloatArray) -> RatioMoments:
         expected += [weight * probabilities, weight * singles]
     counts, which = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
     totals = np.bincount(which.ravel(), weights=np.concatenate(expected), minlength=len(counts))
-    some = counts.sum(axis=1) > 0
-    return RatioMoments(views[0].model, counts[some], totals[some])
+    model = views[0].model
+    whole = (counts == np.asarray(model.sizes)).all(axis=1)
+    some = (counts.sum(axis=1) > 0) & ~whole
+    return RatioMoments(model, counts[some].astype(float), totals[some], float(totals[whole].sum()))
 
 
-def log_bayes_factor(views: Sequence[View]) -> float:
+def log_bayes_factor(views: Sequence[View]) -> float | None:
     """Log of P(labels | the sets differ) / P(labels | one distribution), all frames alike likely.
 
     A single leaf says that the sets share one distribution. It has the prior probability `stop`;
     what is left of the evidence without it speaks for a difference.
     """
+    blind = [view.log_evidence for view in views if view.frame.blind]
+    if not blind:
+        return None
     model = views[0].model
-    log_same = model.log_same()
     # Φ = stop·L + (1 − stop)·D, so D/L = (Φ/L − stop) / (1 − stop), averaged over frames.
-    ratios = np.array([view.log_evidence for view in views]) - log_same
+    ratios = np.array(blind) - model.log_same()
     differs = np.logaddexp.reduce(ratios) - np.log(len(ratios))
     with np.errstate(divide="ignore"):
         inner = -np.expm1(np.log(model.stop) - differs)  # 1 − stop·L/Φ, above zero

@@ -19,18 +19,21 @@ class RatioMoments:
 
     With g = n/N the pooled mass of a leaf, a divergence is Σ g f(θ_i/π_i, θ_j/π_j), and its mean
     over θ given the leaf's counts is closed form for the divergences that this class knows. The
-    masses are taken as they are, g θ_s/π_s, not divided by their sum, which is close to one.
+    masses are taken as they are, g θ_s/π_s, not divided by their sum, which is close to one. Where
+    the whole space is a single leaf, the sets are the same and the divergence is zero.
 
     Attributes:
         model: The model.
-        counts: Distinct counts that a leaf can have, (rows, S).
+        counts: Distinct counts that a leaf can have but for the whole space, (rows, S).
         expected: How many leaves with these counts there are, on average over partitions and
             frames.
+        whole: The probability that the whole space is a leaf.
     """
 
     model: RatioModel
     counts: IntArray
     expected: FloatArray
+    whole: float
 
     def knows(self, divergence: Divergence) -> bool:
         """Whether the mean of a divergence is a sum of means over leaves."""
@@ -39,15 +42,13 @@ class RatioMoments:
     def mean(self, divergence: Divergence, first: int, second: int) -> float:
         """E[D | data], for a divergence that it knows."""
         shares, n = self.model.shares, self.counts.sum(axis=1)
-        log_parts = self.model.log_components(self.counts)
-        weights = np.exp(log_parts - log_parts.max(axis=1, keepdims=True))
-        weights /= weights.sum(axis=1, keepdims=True)
-        concentrations = self.model.concentrations
+        weights, concentrations = self.model.weights(self.counts), self.model.reading
         a, b = (concentrations * shares[k] + self.counts[:, k, np.newaxis] for k in (first, second))
         total = concentrations + n[:, np.newaxis]
         given = _leaf(divergence, a, b, total, shares[first], shares[second])
-        pooled = self.expected * n / n.dtype.type(sum(self.model.sizes))
-        return max(0.0, float(pooled @ (weights * given).sum(axis=1) + _constant(divergence)))
+        pooled = self.expected * n / sum(self.model.sizes)
+        constant = (1 - self.whole) * _constant(divergence)
+        return max(0.0, float(pooled @ (weights * given).sum(axis=1) + constant))
 
 
 def _order(divergence: Divergence) -> tuple[float, float] | None:
