@@ -1,14 +1,16 @@
 import pytest
 
-from benchmarks import accuracy, speed
+from benchmarks import accuracy, pairs, paper_bias, speed
 
 HEADINGS = {
     speed: ("## Comparing two samples", "## Chains", "## Import"),
-    accuracy: ("# Accuracy", "| uniform, the same law |", "| the paper's two beta mixtures |"),
+    paper_bias: ("# The bias", "| uniform, the same law |", "| the paper's two beta mixtures |"),
+    accuracy: ("# Accuracy", "## Tuning problems", "## Untouched problems", "Seconds per call"),
+    pairs: ("# All pairs", "| pair by pair |", "the same as that of the straight run"),
 }
 
 
-@pytest.mark.parametrize("benchmark", HEADINGS, ids=["speed", "accuracy"])
+@pytest.mark.parametrize("benchmark", HEADINGS, ids=lambda module: module.__name__)
 def test_the_benchmark_still_runs(benchmark, tmp_path):
     out = tmp_path / "results.md"
     benchmark.main(["--quick", "--out", str(out)])
