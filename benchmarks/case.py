@@ -30,7 +30,7 @@ def main() -> None:
     x, y = samples(settings["n"], settings["d"])
     # Load the modules that are loaded when first needed.
     small = samples(20, 2)
-    read_off(cobpm.compare(*small, draws=10))
+    read_off(cobpm.compare(*small, draws=10, model="paper"))
     kl_from_neighbours(*small)
     measure = chain if "kernel" in settings else fit
     print(json.dumps(measure(x, y, settings)))
@@ -76,7 +76,13 @@ def fit(x: Any, y: Any, settings: dict[str, Any]) -> dict[str, Any]:
 def compared(x: Any, y: Any, settings: dict[str, Any]) -> tuple[Any, Any]:
     """The main job: fit, draws, and four divergences with their medians and intervals."""
     post = cobpm.compare(
-        x, y, bounds=(0, 1), draws=settings["draws"], engine=settings["engine"], rng=1
+        x,
+        y,
+        bounds=(0, 1),
+        draws=settings["draws"],
+        engine=settings["engine"],
+        rng=1,
+        model="paper",
     )
     return post, read_off(post)
 
@@ -102,6 +108,7 @@ def chain(x: Any, y: Any, settings: dict[str, Any]) -> dict[str, Any]:
             draws=draws,
             thin=thin,
             rng=1,
+            model="paper",
         )
     )
     return {"per_second": draws * thin / seconds, "acceptance": post.report.acceptance}

@@ -107,7 +107,7 @@ def measured(pair: Pair, n: int, bounds: str | None, truth: float, replicates: i
     found, covered = [], 0
     for replicate in range(replicates):
         x, y = pair(n, np.random.default_rng([n, replicate]))
-        post = cobpm.compare(x, y, bounds=bounds, draws=1000, rng=replicate)
+        post = cobpm.compare(x, y, bounds=bounds, draws=1000, rng=replicate, model="paper")
         low, high = post.interval("kl", 0.9)
         covered += low <= truth <= high
         neighbours = np.nan if pair is twice else kl_from_neighbours(x, y)

@@ -46,7 +46,9 @@ def main() -> None:
     for i in range(given.data_sets):
         x, y = truncated_normals(np.random.default_rng([given.seed, i]))
         for j, delta in enumerate(DELTAS):
-            draws = cobpm.compare(x, y, bounds=(0, 1), delta=delta, rng=i).draws("renyi:2")
+            draws = cobpm.compare(x, y, bounds=(0, 1), delta=delta, rng=i, model="paper").draws(
+                "renyi:2"
+            )
             medians[i, j], stds[i, j] = np.median(draws), draws.std()
 
     def rows(name: str, paper: tuple[float, ...], found: FloatArray) -> list[list[object]]:

@@ -52,7 +52,7 @@ def compare(
     x: Any,
     y: Any,
     *,
-    model: str = "paper",
+    model: str = "ratio",
     bounds: Any = None,
     frames: Any = "auto",
     delta: float | None = None,
@@ -73,8 +73,8 @@ def compare(
         x: The first sample: an array of n rows and d columns, a list, or a data frame. A flat array
             of n numbers is one column.
         y: The second sample, of the same columns. The sizes may differ.
-        model: "paper", the published model; or "ratio", which cuts only where the ratio of the
-            densities changes.
+        model: "ratio", which cuts only where the ratio of the densities changes, or "paper", the
+            published model.
         bounds: The range of the columns: None for the pooled minimum and maximum, "ranks" for
             pooled ranks, one (low, high) for all columns, a (low, high) for each column, or a
             mapping from column names to such pairs. With model="ratio" limits concern the frame
@@ -132,7 +132,7 @@ def compare(
 def fit(
     samples: Mapping[str, Any] | Sequence[Any],
     *,
-    model: str = "paper",
+    model: str | None = None,
     bounds: Any = None,
     frames: Any = "auto",
     delta: float | None = None,
@@ -152,7 +152,8 @@ def fit(
     Args:
         samples: A list of samples, or a mapping from names to samples. Samples of a list are named
             "1", "2", …
-        model: See `compare`, as for all that follow.
+        model: See `compare`, as for all that follow. None for "ratio", or "paper" with a single
+            set, which has no ratio.
         bounds: The range of the columns.
         frames: Coordinate frames of the ratio model.
         delta: Pseudo-count of every cell for every set. None for 0.5, or 1 with a single set, where
@@ -172,6 +173,8 @@ def fit(
         The posterior; name the two sets a divergence is between: `post.draws("kl", "a", "b")`.
     """
     found = as_samples(samples, owner="fit")
+    if model is None:
+        model = "ratio" if len(found.names) > 1 else "paper"
     post = _posterior(
         found,
         "fit",
@@ -463,7 +466,7 @@ def _fit_ratio(
         raise bad("model", owner, "be 'paper' for a single set", seen, way_out)
     for name, default in (("delta", None), ("sigma", None), ("engine", "auto")):
         if given[name] != default:
-            raise bad(name, owner, "go with model='paper'", given[name], "Leave it out.")
+            raise bad(name, owner, "go with model='paper'", given[name], "Add model='paper'.")
     low, high = (
         extreme([extreme(rows, axis=0) for rows in samples.values], axis=0)
         for extreme in (np.min, np.max)

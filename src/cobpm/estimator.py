@@ -234,10 +234,10 @@ class SampleSetDivergence(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         symmetric: bool = True,
         affinity: float | str | None = None,
         partition: str = "joint",
-        read_out: str = "mean",
-        model: str = "paper",
+        read_out: str | None = None,
+        model: str = "ratio",
         bounds: Any = None,
-        delta: float = 0.5,
+        delta: float | None = None,
         sigma: float | None = None,
         engine: str = "auto",
         draws: int = 1000,
@@ -322,7 +322,7 @@ class SampleSetDivergence(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _against(self, post: Posterior, values: FloatArray) -> FloatArray:
         """Divergences of a new set from the training sets, on the partitions of the latter."""
         parsed = divergences.parse(self.divergence, "SampleSetDivergence")
-        question = Question(parsed, 0.9, self.read_out, self._both_ways)
+        question = Question(parsed, 0.9, self.read_out or post.read_out, self._both_ways)
         # A seed of its own, so that the row does not depend on the sets that come with it.
         words = np.random.SeedSequence([self._seed, int(fingerprint(values)[:16], 16)])
         seed = int(words.generate_state(1, np.uint64)[0])

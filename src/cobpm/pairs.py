@@ -330,8 +330,8 @@ def against(post: Posterior, question: Question, samples: Samples, seed: int) ->
     nearest cell.
     """
     counts = np.stack([post.counts_of(values) for values in samples.values], axis=1)
-    drawn = post.draw_masses(counts, seed)
-    means = post.mean_masses(counts) if question.read_out == "plug" else None
+    drawn = post.masses_of_new(counts, seed)
+    means = post.masses_of_new(counts, None) if question.read_out == "plug" else None
     return _read_off(post, question, drawn, means, samples.sizes)
 
 

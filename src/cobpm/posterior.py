@@ -417,14 +417,32 @@ class Posterior:
                 counts[leaves] += np.bincount(located.ravel(), minlength=leaves.stop - leaves.start)
         return counts
 
-    def draw_masses(self, counts: IntArray, seed: int) -> FloatArray:
-        """Masses of sets with given counts in each leaf, (all leaves, sets)."""
-        return draw_masses(replace(self.partitions, counts=counts), self.model, seed)
+    def masses_of_new(self, counts: IntArray, seed: int | None) -> FloatArray:
+        """Masses of new sets, from their counts in each leaf: (all leaves, new sets).
 
-    def mean_masses(self, counts: IntArray | None = None) -> FloatArray:
-        """Mean mass of each set in each leaf, given the partition, (all leaves, sets)."""
-        counts = self.partitions.counts if counts is None else counts
-        return self.model.mean_masses(counts, self.partitions.starts)
+        Args:
+            counts: See `counts_of`, a column per set.
+            seed: Of the draws; None for mean masses instead.
+        """
+        if isinstance(self.model, PaperModel):  # sets are independent, given the partition
+            return self._masses(counts, self.model, seed)
+        found, pooled = np.empty(counts.shape), self.partitions.counts.sum(axis=1)
+        for k, own in enumerate(counts.T):
+            model = self.model.with_pool(int(own[: self.leaves[0]].sum()))
+            both = np.column_stack([own, pooled])
+            found[:, k] = self._masses(both, model, None if seed is None else seed + k)[:, 0]
+        return found
+
+    def mean_masses(self) -> FloatArray:
+        """Mean mass of each set in each leaf, given the partition, (all leaves, S)."""
+        return self._masses(self.partitions.counts, self.model, None)
+
+    def _masses(
+        self, counts: IntArray, model: PaperModel | RatioModel, seed: int | None
+    ) -> FloatArray:
+        if seed is None:
+            return model.mean_masses(counts, self.partitions.starts)
+        return draw_masses(replace(self.partitions, counts=counts), model, seed)
 
     def _by_frame(self) -> Iterator[tuple[Frame, Partitions, slice]]:
         """Each frame with the partitions drawn in it, and the rows of their leaves."""

@@ -47,11 +47,15 @@ CALIBRATED_SIZE, CALIBRATED_POWER = 5000, 0.25
 
 @dataclass(frozen=True)
 class RatioModel:
-    """The posterior over partitions for `sizes` points per set in `d` columns."""
+    """The posterior over partitions for `sizes` points per set in `d` columns.
+
+    `beside` sets are counted in S although they have been pooled into one of the others.
+    """
 
     d: int
     sizes: tuple[int, ...]
     stop: float = STOP
+    beside: int = 0
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -61,12 +65,16 @@ class RatioModel:
     @cached_property
     def concentrations(self) -> FloatArray:
         """A_k = S δ_k, of the law that partitions are weighed by."""
-        return len(self.sizes) * np.asarray(DELTAS if len(self.sizes) <= 2 else MANY_DELTAS)
+        return self._sets * np.asarray(DELTAS if self._sets <= 2 else MANY_DELTAS)
 
     @cached_property
     def reading(self) -> FloatArray:
         """A_k of the law that masses are read with, once the partition is known."""
-        return len(self.sizes) * np.asarray(READING_DELTAS)
+        return self._sets * np.asarray(READING_DELTAS)
+
+    @property
+    def _sets(self) -> int:
+        return len(self.sizes) + self.beside
 
     @property
     def least_pseudo_count(self) -> float:
@@ -138,6 +146,10 @@ class RatioModel:
         for k, a in enumerate(self.reading):
             theta += (weights[:, k] / (a + total))[:, None] * (a * self.shares + counts)
         return normalised(theta * total[:, None], starts)
+
+    def with_pool(self, size: int) -> RatioModel:
+        """The model of one more set, given by its size, beside all others pooled."""
+        return RatioModel(self.d, (size, sum(self.sizes)), self.stop, len(self.sizes) - 1)
 
     def weights(self, counts: IntArray) -> FloatArray:
         """Posterior probability of each component of the law that masses are read with."""

@@ -30,12 +30,12 @@ def with_entry(value):
 
 @pytest.fixture(scope="module")
 def post():
-    return cobpm.compare(X, Y, draws=50, rng=1)
+    return cobpm.compare(X, Y, draws=50, rng=1, model="paper")
 
 
 @pytest.fixture(scope="module")
 def three():
-    return cobpm.fit({"a": X, "b": Y, "c": Y + 1}, draws=20, rng=1)
+    return cobpm.fit({"a": X, "b": Y, "c": Y + 1}, draws=20, rng=1, model="paper")
 
 
 SAMPLES = [
@@ -109,9 +109,9 @@ def test_bounds(bounds, words):
 @pytest.mark.parametrize("value", [0, -1, np.nan, np.inf, "1", True, [1.0], 0.5 + 0j])
 @pytest.mark.parametrize("name", ["delta", "sigma"])
 def test_prior_parameters(name, value):
-    message = refusal(cobpm.compare, X, Y, **{name: value})
+    message = refusal(cobpm.compare, X, Y, model="paper", **{name: value})
     assert f"'{name}' parameter of compare() must be a positive number" in message
-    assert "parameter of fit()" in refusal(cobpm.fit, [X, Y], **{name: value})
+    assert "parameter of fit()" in refusal(cobpm.fit, [X, Y], model="paper", **{name: value})
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_prior_parameters(name, value):
 )
 def test_improper_settings_come_with_values_that_will_do(sets, settings):
     samples = [X + i for i in range(sets)]
-    message = refusal(cobpm.fit, samples, draws=10, **settings)
+    message = refusal(cobpm.fit, samples, draws=10, model="paper", **settings)
     assert "split for ever" in message
     blamed, advice = re.match(r"The '(\w+)'.*split for ever(.*)", message).groups()
     better = {blamed: float(re.search(rf"{blamed}=(\d+\.?\d*)", advice)[1])}
@@ -226,7 +226,7 @@ def test_names_of_sets(post, three):
         assert "first='a'" in refusal(ask)
     assert "which='x'" in refusal(post.density, X)
     assert "Got 'q'" in refusal(post.density, X, "q")
-    alone = cobpm.fit([X], draws=5, rng=1)
+    alone = cobpm.fit([X], draws=5, rng=1, model="paper")
     for ask in (lambda: alone.draws("kl"), alone.summary, lambda: alone.log_ratio(X)):
         assert "single set '1'" in refusal(ask)
 

@@ -115,7 +115,7 @@ def test_progress_goes_to_standard_error():
 import numpy as np, cobpm
 rng = np.random.default_rng(1)
 x, y = rng.normal(size=(500, 3)), rng.normal(size=(500, 3))
-cobpm.compare(x, y, rng=1, progress={}, draws=50_000)
+cobpm.compare(x, y, rng=1, progress={}, draws=50_000, model="paper")
 """
     shown, silent = python(script.format(True)), python(script.format(False))
     assert (shown.returncode, shown.stdout) == (0, "")
@@ -134,7 +134,9 @@ cobpm.compare(x, y, rng=1, progress={}, draws=50_000)
 )
 def test_progress_as_a_function(settings):
     seen = []
-    one = cobpm.compare(X, Y, rng=1, progress=lambda *told: seen.append(told), **settings)
+    one = cobpm.compare(
+        X, Y, rng=1, progress=lambda *told: seen.append(told), **settings, model="paper"
+    )
     assert seen
     for stage, fraction in seen:
         assert isinstance(stage, str)
@@ -143,7 +145,7 @@ def test_progress_as_a_function(settings):
         fractions = [fraction for name, fraction in seen if name == stage]
         if stage.startswith(("running", "drawing")):  # others may be repeated
             assert fractions == sorted(fractions)
-    other = cobpm.compare(X, Y, rng=1, **settings)
+    other = cobpm.compare(X, Y, rng=1, **settings, model="paper")
     np.testing.assert_array_equal(one.draws("kl"), other.draws("kl"))
 
 
@@ -152,4 +154,4 @@ def test_an_error_in_the_progress_function_reaches_the_caller():
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
-        cobpm.compare(X, Y, rng=1, engine="mcmc", draws=1_000_000, progress=fail)
+        cobpm.compare(X, Y, rng=1, engine="mcmc", draws=1_000_000, progress=fail, model="paper")

@@ -23,7 +23,7 @@ def checked(post):
 
 
 def compare(x, y, **settings):
-    return checked(cobpm.compare(x, y, **{"rng": 1, "draws": 300, **settings}))
+    return checked(cobpm.compare(x, y, **{"rng": 1, "draws": 300, **settings}, model="paper"))
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_sets_far_apart(rng, distance):
 def test_outlier(rng, d):
     x, y = rng.normal(size=(200, d)), rng.normal(size=(200, d)) + 1
     x[0, 0] = 1e12
-    post = cobpm.compare(x, y, rng=1, draws=200)
+    post = cobpm.compare(x, y, rng=1, draws=200, model="paper")
     assert any("bounds='ranks'" in notice for notice in post.notices)
     ranks = compare(x, y, bounds="ranks")
     assert not ranks.notices
@@ -165,7 +165,7 @@ def test_data_frames(rng, library):
 
 
 def test_one_set_is_a_density_estimate(rng):
-    post = cobpm.fit([rng.beta(2, 5, 800)], bounds=(0, 1), rng=1, draws=500)
+    post = cobpm.fit([rng.beta(2, 5, 800)], bounds=(0, 1), rng=1, draws=500, model="paper")
     assert post.model.delta == 1.0
     grid = (np.arange(4096) + 0.5) / 4096
     density = post.density(grid)
@@ -176,7 +176,9 @@ def test_one_set_is_a_density_estimate(rng):
 
 
 def test_three_sets(rng):
-    post = cobpm.fit({k: rng.normal(k, 1, (300, 2)) for k in (0, 1, 3)}, rng=1, draws=300)
+    post = cobpm.fit(
+        {k: rng.normal(k, 1, (300, 2)) for k in (0, 1, 3)}, rng=1, draws=300, model="paper"
+    )
     assert post.names == ("0", "1", "3")
     assert post.estimate("kl", "0", "1") < post.estimate("kl", "0", "3")
     np.testing.assert_array_equal(post.draws("kl", 0, 3), post.draws("kl", "0", "3"))
@@ -185,7 +187,9 @@ def test_three_sets(rng):
 
 
 def test_thirty_sets(rng):
-    post = cobpm.fit([rng.normal(i / 10, 1, (60, 2)) for i in range(30)], rng=1, draws=200)
+    post = cobpm.fit(
+        [rng.normal(i / 10, 1, (60, 2)) for i in range(30)], rng=1, draws=200, model="paper"
+    )
     assert len(post.names) == 30
     assert post.estimate("tv", "1", "2") < post.estimate("tv", "1", "30")
     masses = post.regions(first="1", second="30").filter(like="mass_")

@@ -16,14 +16,15 @@ rng = np.random.default_rng(1)
 def pair(n, d): return rng.normal(size=(n, d)), rng.normal(size=(n, d)) + 0.3
 """
 JOBS = {
-    "cherry chains": "cobpm.compare(*data, engine='mcmc', draws=200_000_000)",
+    "cherry chains": "cobpm.compare(*data, model='paper', engine='mcmc', draws=200_000_000)",
     "guided chain": (
-        "cobpm.compare(*data, engine='mcmc', kernel='guided', draws=9, burn_in=2**31 - 1, chains=1)"
+        "cobpm.compare(*data, model='paper', engine='mcmc', kernel='guided', draws=9,"
+        " burn_in=2**31 - 1, chains=1)"
     ),
-    "counting": "cobpm.compare(*data, engine='exact', max_regions=20_000_000)",
-    "drawing": "cobpm.compare(*data, engine='exact', draws=50_000_000)",
-    "pruned": "[cobpm.compare(*data, engine='pruned', chains=20) for _ in range(9)]",
-    "asking": "post = cobpm.compare(*data)\nwhile True: post.density(data[0], 'x', level=0.9)",
+    "counting": "cobpm.compare(*data, model='paper', engine='exact', max_regions=20_000_000)",
+    "drawing": "cobpm.compare(*data, model='paper', engine='exact', draws=50_000_000)",
+    "pruned": "[cobpm.compare(*data, model='paper', engine='pruned', chains=20) for _ in range(9)]",
+    "asking": "post = cobpm.compare(*data)\nwhile True: post.log_ratio(data[0], level=0.9)",
 }
 DATA = {"counting": "pair(2_000_000, 3)", "pruned": "pair(3000, 20)"}
 

@@ -30,14 +30,23 @@ FRAME = pd.DataFrame({"u": [1.0, 2.0, 3.0, 4.0], "v": 0.5, "site": ["n", "n", "s
         ([X, Y], {"divergence": "kl2"}, "must be a known name"),
         ([X, Y], {"level": 90}, "Did you mean 0.9?"),
         ([X, Y], {"read_out": "mode"}, "'read_out' parameter of pairwise() must be one of"),
-        ([X, Y], {"divergence": "chi2"}, "The mean of the chi-squared divergence does not exist"),
+        (
+            [X, Y],
+            {"divergence": "chi2", "read_out": "mean"},
+            "The mean of the chi-squared divergence does not exist",
+        ),
         ([X, Y], {"draws": 0}, "'draws' parameter of pairwise() must be a whole number"),
         ([X, Y], {"rng": -1}, "'rng' parameter of pairwise()"),
         ([X, Y], {"partition": "pair", "rng": -1}, "'rng' parameter of pairwise()"),
         ([X, Y], {"bounds": (0, 1)}, "'bounds' parameter of pairwise() must contain every point"),
         ([X, Y], {"bounds": (0, 1), "partition": "pair"}, "must contain every point"),
-        ([X, Y], {"delta": 0}, "'delta' parameter of pairwise() must be a positive number"),
-        ([X, Y], {"model": "papr"}, "Did you mean 'paper'?"),
+        ([X, Y], {"delta": 1}, "must go with model='paper'. Got 1 instead. Add model='paper'."),
+        (
+            [X, Y],
+            {"delta": 0, "model": "paper"},
+            "'delta' parameter of pairwise() must be a positive number",
+        ),
+        ([X, Y], {"model": "papr"}, "must be one of 'paper', 'ratio'. Got 'papr'"),
         (FRAME, {"groups": "sight"}, "must name a column of the data frame. Got 'sight'"),
         (FRAME, {"groups": "site"}, "must label every row. Got 1 of 4 rows without one"),
         (FRAME[:2], {"groups": "site"}, "'groups' parameter of pairwise() must make at least two"),
@@ -54,7 +63,7 @@ def test_bad_input(samples, settings, message):
 
 def test_an_unknown_setting_is_named():
     with pytest.raises(TypeError, match=r"keyword argument 'engin'\. Did you mean 'engine'"):
-        cobpm.pairwise([X, Y], engin="exact")
+        cobpm.pairwise([X, Y], engin="exact", model="paper")
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["in memory", "in a file"])
@@ -72,7 +81,7 @@ def test_an_interrupt_keeps_what_is_done(kept, tmp_path, monkeypatch):
             _thread.interrupt_main()
 
     with pytest.raises(cobpm.PairwiseInterrupted) as caught:
-        cobpm.pairwise(sets, progress=interrupt_after_five, **settings)
+        cobpm.pairwise(sets, progress=interrupt_after_five, **settings, model="paper")
     assert isinstance(caught.value, KeyboardInterrupt)
     partial = caught.value.partial
     done = (partial.done.sum() - 12) // 2
@@ -85,7 +94,7 @@ def test_an_interrupt_keeps_what_is_done(kept, tmp_path, monkeypatch):
         partial.affinity()
     assert threading.active_count() < 10  # the workers are gone
 
-    whole = cobpm.pairwise(sets, **settings)
+    whole = cobpm.pairwise(sets, **settings, model="paper")
     assert whole.done.all()
     np.testing.assert_array_equal(whole.matrix[partial.done], partial.matrix[partial.done])
     if kept:
@@ -93,9 +102,9 @@ def test_an_interrupt_keeps_what_is_done(kept, tmp_path, monkeypatch):
 
 
 def test_without_a_bar_nothing_is_written(capsys):
-    cobpm.pairwise([X, Y, Z], partition="pair", draws=10, rng=0)
+    cobpm.pairwise([X, Y, Z], partition="pair", draws=10, rng=0, model="paper")
     assert capsys.readouterr() == ("", "")
-    cobpm.pairwise([X, Y, Z], partition="pair", draws=10, rng=0, progress=True)
+    cobpm.pairwise([X, Y, Z], partition="pair", draws=10, rng=0, progress=True, model="paper")
     out, err = capsys.readouterr()
     assert out == ""
     assert "3 of 3 pairs" in err
@@ -107,7 +116,7 @@ def test_a_picture(sets, name):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
     samples = {f"set {k}": RNG.normal(k % 2, 1, (20, 1)) for k in range(sets)}
-    pairs = cobpm.pairwise(samples, name, draws=20, rng=0)
+    pairs = cobpm.pairwise(samples, name, draws=20, rng=0, model="paper")
     ax = pairs.plot()
     shown = ax.images[0].get_array()
     # The same numbers, reordered alike in rows and columns.
@@ -127,4 +136,4 @@ def test_a_picture(sets, name):
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'cobpm\[plot\]'"):
-        cobpm.pairwise([X, Y], draws=10, rng=0).plot()
+        cobpm.pairwise([X, Y], draws=10, rng=0, model="paper").plot()

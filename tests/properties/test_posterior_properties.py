@@ -29,7 +29,7 @@ def pairs(draw):
 
 
 def compare(x, y, **given):
-    return cobpm.compare(x, y, draws=30, rng=1, max_regions=20_000, **given)
+    return cobpm.compare(x, y, draws=30, rng=1, max_regions=20_000, **given, model="paper")
 
 
 @few
@@ -64,10 +64,10 @@ def test_any_data(pair, bounds):
 @pytest.mark.filterwarnings("ignore::cobpm.diagnostics.ConvergenceWarning")
 def test_more_sets_than_two_and_fewer(pair):
     x, y = pair
-    three = cobpm.fit({"x": x, "y": y, "z": x}, draws=10, rng=1, max_regions=20_000)
+    three = cobpm.fit({"x": x, "y": y, "z": x}, draws=10, rng=1, max_regions=20_000, model="paper")
     assert three.draws("tv", "x", "z").shape == (10,)
     np.testing.assert_allclose(
         three.draws("kl", "x", "y"), three.draws("reverse_kl", "y", "x"), atol=1e-12
     )
-    one = cobpm.fit([x], draws=10, rng=1, max_regions=20_000)
+    one = cobpm.fit([x], draws=10, rng=1, max_regions=20_000, model="paper")
     assert one.regions()["mass_1"].sum() == pytest.approx(1)

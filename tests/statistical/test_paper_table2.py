@@ -21,7 +21,9 @@ def table():
     for seed in range(DATA_SETS):
         x, y = truncated_normals(np.random.default_rng(seed))
         for j, delta in enumerate(DELTAS):
-            draws = cobpm.compare(x, y, bounds=(0, 1), delta=delta, rng=seed).draws("renyi:2")
+            draws = cobpm.compare(x, y, bounds=(0, 1), delta=delta, rng=seed, model="paper").draws(
+                "renyi:2"
+            )
             medians[seed, j], spreads[seed, j] = np.median(draws), draws.std()
     return medians, spreads
 

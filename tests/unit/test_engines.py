@@ -40,7 +40,7 @@ def test_what_deeper_regions_would_add(made, depth, expected):
 
 def test_auto_is_exact_where_that_reaches_far_enough():
     x, y = beta_mixtures(200, np.random.default_rng(1))
-    post = cobpm.compare(x, y, rng=1, draws=200)
+    post = cobpm.compare(x, y, rng=1, draws=200, model="paper")
     assert post.report.engine == "exact"
     assert post.report.left_out < exact.NEGLIGIBLE
     assert "within the budget" in post.report.reason
@@ -48,7 +48,7 @@ def test_auto_is_exact_where_that_reaches_far_enough():
 
 def test_auto_turns_to_pruned_when_the_budget_is_short():
     x, y = beta_mixtures(200, np.random.default_rng(1))
-    post = cobpm.compare(x, y, rng=1, draws=200, max_regions=2000)
+    post = cobpm.compare(x, y, rng=1, draws=200, max_regions=2000, model="paper")
     assert post.report.engine == "pruned"
     assert post.report.regions <= 2000
     assert "splits per draw would be missing" in post.report.reason
@@ -57,7 +57,9 @@ def test_auto_turns_to_pruned_when_the_budget_is_short():
 def test_exact_says_what_it_misses():
     x, y = beta_mixtures(200, np.random.default_rng(1))
     with pytest.warns(ConvergenceWarning, match="splits per draw are missing"):
-        post = cobpm.compare(x, y, rng=1, draws=200, max_regions=1000, engine="exact")
+        post = cobpm.compare(
+            x, y, rng=1, draws=200, max_regions=1000, engine="exact", model="paper"
+        )
     assert post.report.left_out > 5 * exact.NEGLIGIBLE
 
 
@@ -65,7 +67,7 @@ def test_crowded_points_are_followed_to_the_end_of_the_grid():
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=300), rng.normal(size=300) + 1
     far = np.concatenate([x, [1e12]])
-    post = cobpm.compare(far, y, rng=1, draws=500)
+    post = cobpm.compare(far, y, rng=1, draws=500, model="paper")
     assert post.report.engine == "exact"
     assert post.report.left_out == 0.0  # every region with two points or more is in the recursion
     # All but one of the points lie in 2^-37 of the range, and are told apart there.
@@ -86,7 +88,7 @@ def test_recursion_refuses_to_draw_when_it_is_out_of_date():
 @pytest.mark.parametrize("kernel", ["cherry", "guided", "uniform"])
 def test_no_column_to_split_along(engine, kernel):
     post = cobpm.compare(
-        [1.0, 1.0, 1.0], [1.0, 1.0], engine=engine, kernel=kernel, draws=400, rng=1
+        [1.0, 1.0, 1.0], [1.0, 1.0], engine=engine, kernel=kernel, draws=400, rng=1, model="paper"
     )
     assert (post.leaves == 1).all()
     assert post.estimate("kl") == 0.0
@@ -98,12 +100,12 @@ def test_prior_that_expects_thousands_of_cells_is_refused():
     rng = np.random.default_rng(3)
     x, y = rng.random((5, 3)), rng.random((5, 3))
     with pytest.raises(cobpm.InputError, match="the prior expects"):
-        cobpm.compare(x, y, delta=0.6, sigma=0.5)
-    post = cobpm.compare(x, y, delta=0.6, sigma=1.5, draws=50, rng=1)
+        cobpm.compare(x, y, delta=0.6, sigma=0.5, model="paper")
+    post = cobpm.compare(x, y, delta=0.6, sigma=1.5, draws=50, rng=1, model="paper")
     assert post.leaf_probabilities[-1] < 1e-6
 
 
 def test_one_run_cannot_vouch_for_itself():
     x, y = beta_mixtures(60, np.random.default_rng(5))
     with pytest.warns(ConvergenceWarning, match="chains=1"):
-        cobpm.compare(x, y, engine="pruned", chains=1, draws=50, rng=1)
+        cobpm.compare(x, y, engine="pruned", chains=1, draws=50, rng=1, model="paper")

@@ -62,7 +62,7 @@ def test_densities_are_those_of_the_posterior_up_to_noise(model):
 
 def test_fit_is_that_of_the_library(model):
     sets = {name: X[name == Y] for name in np.unique(Y)}
-    post = cobpm.fit(sets, rng=1, draws=500)
+    post = cobpm.fit(sets, rng=1, draws=500, model="paper")
     np.testing.assert_array_equal(model.posterior_.masses, post.masses)
     assert model.posterior_.names == ("north", "south", "west")
 

@@ -22,7 +22,7 @@ def by_partition(post, codes):
 
 
 def fitted(sets, **settings):
-    post = cobpm.fit(sets, rng=1, **{"draws": 200, **settings})
+    post = cobpm.fit(sets, rng=1, **{"draws": 200, **settings}, model="paper")
     return post, MeanDensity.of(post.partitions, post.model)
 
 

@@ -17,14 +17,14 @@ X, Y = RNG.beta(2, 4, size=(400, 2)), RNG.beta(4, 2, size=(300, 2))
 
 @pytest.fixture(scope="module")
 def post():
-    return cobpm.compare(X, Y, rng=1, draws=800)
+    return cobpm.compare(X, Y, rng=1, draws=800, model="paper")
 
 
 @pytest.fixture(scope="module")
 def tied():
     x = np.where(RNG.random(400) < 0.3, 0.0, RNG.exponential(size=400))
     y = np.where(RNG.random(400) < 0.6, 0.0, RNG.exponential(size=400))
-    return cobpm.compare(x, y, rng=1, draws=300)
+    return cobpm.compare(x, y, rng=1, draws=300, model="paper")
 
 
 def test_draws(post):
@@ -78,7 +78,7 @@ def test_means_that_do_not_exist(post):
     assert post.estimate("chi2", read_out="median") == row["median"]
     with pytest.raises(cobpm.InputError, match="does not exist"):
         post.estimate("chi2")
-    enough = cobpm.compare(X, Y, rng=1, draws=200, delta=1.5)
+    enough = cobpm.compare(X, Y, rng=1, draws=200, delta=1.5, model="paper")
     assert enough.summary().loc["chi2", "note"] == ""
     assert enough.estimate("chi2") > 0
 
@@ -123,7 +123,7 @@ def test_log_ratio_agrees_with_densities(post):
     assert (band.estimate <= band.high).all()
     np.testing.assert_allclose(post.log_ratio(X, "y", "x"), -ratio, atol=1e-12)
     # With a single draw, the mean of the log ratio is the log of the ratio of the means.
-    one = cobpm.compare(X, Y, rng=1, draws=1)
+    one = cobpm.compare(X, Y, rng=1, draws=1, model="paper")
     expected = np.log(one.density(X, "x")) - np.log(one.density(X, "y"))
     np.testing.assert_allclose(one.log_ratio(X), expected, atol=1e-9)
 
@@ -158,7 +158,7 @@ def test_provenance(post):
     assert about["cobpm"] == cobpm.__version__
     assert about["settings"]["seed"] == 1
     assert about["sets"] == {"x": 400, "y": 300}
-    other = cobpm.compare(X + 1, Y, rng=1, draws=5).provenance
+    other = cobpm.compare(X + 1, Y, rng=1, draws=5, model="paper").provenance
     assert other["data_sha256"] != about["data_sha256"]
 
 

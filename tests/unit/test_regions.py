@@ -77,7 +77,7 @@ X, Y = counted(500, 1, 1), counted(400, 2, 2)
 
 @pytest.fixture(scope="module")
 def post():
-    return cobpm.compare(X, Y, rng=1, draws=400)
+    return cobpm.compare(X, Y, rng=1, draws=400, model="paper")
 
 
 def test_table(post):
@@ -114,7 +114,9 @@ def test_rows_say_the_same_the_other_way_round(post):
 
 def test_regions_tile_the_domain():
     # In one column, sorted, each starts where the one before ends.
-    post = cobpm.compare(RNG.normal(size=800), RNG.normal(size=800) + 1, rng=1, draws=100)
+    post = cobpm.compare(
+        RNG.normal(size=800), RNG.normal(size=800) + 1, rng=1, draws=100, model="paper"
+    )
     table = post.regions().sort_values("c1_low")
     assert list(table["c1_low"][1:]) == list(table["c1_high"][:-1])
     low, high = post.domain.interval(0, 0.0, 1.0)
@@ -150,7 +152,7 @@ def holds(part, x):
 
 def test_cuts_inside_an_atom_do_not_show():
     # The most probable partition halves the interval of a value that one set has all its points at.
-    post = cobpm.compare(np.zeros((1, 3)), np.ones((8, 3)), rng=1, draws=30)
+    post = cobpm.compare(np.zeros((1, 3)), np.ones((8, 3)), rng=1, draws=30, model="paper")
     table = post.regions()
     assert table["where"].is_unique
     assert list(table[["points_x", "points_y"]].sum()) == [1, 8]
@@ -158,7 +160,7 @@ def test_cuts_inside_an_atom_do_not_show():
 
 
 def test_one_set():
-    post = cobpm.fit({"only": RNG.normal(size=(300, 2))}, rng=1, draws=100)
+    post = cobpm.fit({"only": RNG.normal(size=(300, 2))}, rng=1, draws=100, model="paper")
     table = post.regions()
     assert "log_ratio" not in table
     assert table["mass_only"].is_monotonic_decreasing
@@ -167,7 +169,7 @@ def test_one_set():
 
 def test_masses_are_averages_over_all_partitions():
     x, y = RNG.normal(size=100), RNG.normal(size=100) + 2
-    post = cobpm.compare(x, y, rng=1, draws=3000)
+    post = cobpm.compare(x, y, rng=1, draws=3000, model="paper")
     table = post.regions()
     # Points and prior both count: the mean mass is near (n + δ) / (N + δ l).
     rough = (table["points_x"] + 0.5) / (100 + 0.5 * post.leaves.mean())

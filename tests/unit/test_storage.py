@@ -17,7 +17,7 @@ anyway = pytest.mark.filterwarnings("ignore::cobpm.diagnostics.ConvergenceWarnin
 
 
 def posterior(seed=1, **settings):
-    return cobpm.compare(X, Y, rng=seed, draws=60, **settings)
+    return cobpm.compare(X, Y, rng=seed, draws=60, **settings, model="paper")
 
 
 @anyway
@@ -56,7 +56,7 @@ def test_round_trip(tmp_path, settings):
 
 @pytest.mark.parametrize("samples", [[X], [X, Y, X + 1], {"é": X, "b c": Y}, [np.ones((3, 2))]])
 def test_round_trip_of_any_number_of_sets(tmp_path, samples):
-    post = cobpm.fit(samples, rng=1, draws=20)
+    post = cobpm.fit(samples, rng=1, draws=20, model="paper")
     post.save(tmp_path / "post")
     again = cobpm.load(tmp_path / "post")
     assert again.names == post.names
