@@ -190,6 +190,12 @@ def box_masses(
     masses: _Floats,
     levels: NDArray[np.uint8],
     indices: _Codes,
+    leaf_points: _Ids | None,
+    box_points: _Ids | None,
     threads: int,
 ) -> _Floats:
-    """Mass of each set on each box, in every partition."""
+    """Mass of each set on each box, in every partition.
+
+    A box gets of a leaf's mass what it has of its volume; or, where the box lies inside the leaf
+    and points are given, what it has of its points.
+    """

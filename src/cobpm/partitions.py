@@ -121,8 +121,25 @@ class Partitions:
             _core.locate(self.splits, self.node_starts, self.leaf_starts, codes, thread_count())
         )
 
-    def box_masses(self, masses: FloatArray, levels: IntArray, indices: IntArray) -> FloatArray:
-        """What the piecewise constant densities put on given boxes, (partitions, boxes, S)."""
+    def box_masses(
+        self,
+        masses: FloatArray,
+        levels: IntArray,
+        indices: IntArray,
+        box_points: IntArray | None = None,
+    ) -> FloatArray:
+        """What leaves with given masses put on given boxes, (partitions, boxes, S).
+
+        Args:
+            masses: Of each set in each leaf.
+            levels: How often each box was halved in each column, as `boxes` has it.
+            indices: Which of the boxes of its level it is.
+            box_points: Points of all sets in each box. Given these, mass is spread over a leaf as
+                the pooled points are; else evenly.
+        """
+        leaf_points = None
+        if box_points is not None:
+            leaf_points = self.counts.sum(axis=1, dtype=np.int64)
         return np.asarray(
             _core.box_masses(
                 self.splits,
@@ -131,6 +148,8 @@ class Partitions:
                 np.ascontiguousarray(masses),
                 levels,
                 indices,
+                leaf_points,
+                box_points,
                 thread_count(),
             )
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cobpm.arrays import BoolArray, FloatArray, IntArray
+from cobpm.model import PaperModel
 from cobpm.samples import Seen, bad
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def region_table(post: Posterior, level: float, pair: tuple[int, int] | None) ->
     levels, indices = shown.boxes()
     ends = all_ends(frame.domain, levels, indices)
     counts = shown.counts.astype(np.int64)
+    # The ratio model says nothing of how the pooled points lie inside a leaf, so ask the points.
+    points = None if isinstance(post.model, PaperModel) else counts.sum(axis=1)
     # Cuts through a repeated value's own interval cannot be seen in the user's units.
     first, groups = _same_in_words(ends, len(levels))
     merged = len(first) < len(levels)
@@ -84,7 +87,8 @@ def region_table(post: Posterior, level: float, pair: tuple[int, int] | None) ->
 
     def masses(k: int) -> FloatArray:
         """What every drawn partition puts on these regions of one set, (draws, regions)."""
-        found = partitions.box_masses(post.masses[leaves, k : k + 1], levels, indices)[:, :, 0]
+        own = post.masses[leaves, k : k + 1]
+        found = partitions.box_masses(own, levels, indices, points)[:, :, 0]
         return _summed(found, groups, axis=1) if merged else found
 
     # One set at a time: all draws of all regions of many sets would be a lot to hold.

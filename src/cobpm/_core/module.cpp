@@ -397,15 +397,24 @@ Out<std::int64_t> locate_points(In<std::int16_t, Vector> splits, In<std::int64_t
 }
 
 Out<double> masses_in_boxes(In<std::int16_t, Vector> splits, In<std::int64_t, Vector> node_start, In<std::int64_t, Vector> leaf_start,
-                            In<double, Matrix> masses, In<std::uint8_t, Matrix> levels, In<std::uint64_t, Matrix> indices, int threads) {
+                            In<double, Matrix> masses, In<std::uint8_t, Matrix> levels, In<std::uint64_t, Matrix> indices,
+                            std::optional<In<std::int64_t, Vector>> leaf_points, std::optional<In<std::int64_t, Vector>> box_points,
+                            int threads) {
   const Forest forest = forest_of(splits, node_start, leaf_start, static_cast<int>(levels.shape(1)));
+  PointsIn points;
+  if (leaf_points && box_points) {
+    if (leaf_points->shape(0) != masses.shape(0) || box_points->shape(0) != levels.shape(0)) {
+      throw std::invalid_argument("a number of points is needed for each leaf and each box");
+    }
+    points = {leaf_points->data(), box_points->data()};
+  }
   const std::size_t boxes = levels.shape(0), sets = masses.shape(1);
   std::vector<double> result(static_cast<std::size_t>(forest.trees) * boxes * sets);
   {
     Monitor monitor(poll_with(std::nullopt), 0.0);
     nb::gil_scoped_release release;
     box_masses(forest, masses.data(), static_cast<int>(sets), levels.data(), indices.data(), static_cast<std::int64_t>(boxes),
-               result.data(), threads, monitor);
+               points, result.data(), threads, monitor);
   }
   return give(std::move(result), {static_cast<std::size_t>(forest.trees), boxes, sets});
 }
@@ -444,5 +453,6 @@ NB_MODULE(_core, m) {
         "seed"_a, "threads"_a, "progress"_a = nb::none());
   m.def("describe", &describe_trees, "splits"_a, "node_start"_a, "leaf_start"_a, "d"_a, "threads"_a);
   m.def("locate", &locate_points, "splits"_a, "node_start"_a, "leaf_start"_a, "codes"_a, "threads"_a);
-  m.def("box_masses", &masses_in_boxes, "splits"_a, "node_start"_a, "leaf_start"_a, "masses"_a, "levels"_a, "indices"_a, "threads"_a);
+  m.def("box_masses", &masses_in_boxes, "splits"_a, "node_start"_a, "leaf_start"_a, "masses"_a, "levels"_a, "indices"_a,
+        "leaf_points"_a.none(), "box_points"_a.none(), "threads"_a);
 }

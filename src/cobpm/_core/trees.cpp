@@ -85,7 +85,7 @@ void locate(const Forest& forest, const std::uint64_t* codes, std::int64_t n, st
 }
 
 void box_masses(const Forest& forest, const double* leaf_mass, int sets, const std::uint8_t* levels, const std::uint64_t* indices,
-                std::int64_t boxes, double* mass, int threads, Monitor& monitor) {
+                std::int64_t boxes, PointsIn points, double* mass, int threads, Monitor& monitor) {
   monitor.parallel(forest.trees, threads, [&](std::size_t which) {
     const Tree tree(forest, which);
     struct Visit {
@@ -120,9 +120,17 @@ void box_masses(const Forest& forest, const double* leaf_mass, int sets, const s
           }
         }
         int finer = 0;  // halvings of the box that the leaf has not made
-        for (int column = 0; column < forest.d; ++column) finer += std::max(0, box_level[column] - level[column]);
-        const double* row = leaf_mass + (forest.leaf_start[which] + tree.leaf_before[at]) * sets;
-        for (int set = 0; set < sets; ++set) out[set] += std::ldexp(row[set], -finer);
+        bool inside = true;
+        for (int column = 0; column < forest.d; ++column) {
+          finer += std::max(0, box_level[column] - level[column]);
+          inside = inside && box_level[column] >= level[column];
+        }
+        const std::int64_t leaf = forest.leaf_start[which] + tree.leaf_before[at];
+        double share = std::ldexp(1.0, -finer);
+        if (points.leaves && inside && points.leaves[leaf] > 0) {
+          share = static_cast<double>(points.boxes[box]) / static_cast<double>(points.leaves[leaf]);
+        }
+        for (int set = 0; set < sets; ++set) out[set] += share * leaf_mass[leaf * sets + set];
       }
     }
     monitor.check(1.0);

@@ -22,8 +22,13 @@ void describe(const Forest& forest, std::uint16_t* depth, double* log_orders, in
 // leaf[tree·n + point]: row of the leaf that holds the point; codes are d rows of n.
 void locate(const Forest& forest, const std::uint64_t* codes, std::int64_t n, std::int64_t* leaf, int threads, Monitor& monitor);
 
-// mass[(tree·boxes + box)·S + set]: what the piecewise constant densities put on dyadic boxes (levels and indices, d to a box).
+// mass[(tree·boxes + box)·S + set]: what the leaves put on dyadic boxes (levels and indices, d to a box). A box gets of a leaf's mass what it has
+// of its volume; or, where points are given and the box lies inside the leaf, what it has of its points.
+struct PointsIn {
+  const std::int64_t* leaves = nullptr;  // points of all sets in each leaf
+  const std::int64_t* boxes = nullptr;   // and in each box
+};
 void box_masses(const Forest& forest, const double* leaf_mass, int sets, const std::uint8_t* levels, const std::uint64_t* indices,
-                std::int64_t boxes, double* mass, int threads, Monitor& monitor);
+                std::int64_t boxes, PointsIn points, double* mass, int threads, Monitor& monitor);
 
 }  // namespace cobpm

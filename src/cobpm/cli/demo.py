@@ -22,7 +22,7 @@ def show(seed: int) -> None:
     rng = np.random.default_rng(DATA_SEED)
     x, y = rng.beta(*P, SIZE), rng.beta(*Q, SIZE)
     began = perf_counter()
-    post = cobpm.compare(x, y, bounds=(0, 1), rng=seed)
+    post = cobpm.compare(x, y, rng=seed)
     summary, regions = post.summary(), post.regions()
     seconds = perf_counter() - began
 
