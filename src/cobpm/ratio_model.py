@@ -65,8 +65,13 @@ class RatioModel:
 
     @cached_property
     def reading(self) -> FloatArray:
-        """A_k of the law that masses are read with, once the partition is known."""
-        return len(self.sizes) * np.asarray(READING_DELTAS)
+        """A_k of the law that masses are read with, once the partition is known.
+
+        Of two sets the smaller one has the pseudo-count δ_k in a leaf, as both have if they are of
+        one size. With less, the ratio in a leaf without points of it could be anything.
+        """
+        per_delta = 1 / self.shares.min() if len(self.sizes) == 2 else len(self.sizes)
+        return per_delta * np.asarray(READING_DELTAS)
 
     @property
     def least_pseudo_count(self) -> float:
