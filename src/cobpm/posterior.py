@@ -210,15 +210,20 @@ class Posterior:
         return _interval(drawn, self.tails(level, i, j))
 
     def same_probability(self, prior: float = 0.5) -> float:
-        """Posterior probability that all sets share one distribution. Needs the ratio model.
+        """Posterior probability that all sets share one distribution.
+
+        It needs the ratio model, and a frame that does not look at which point is of which set.
 
         Args:
             prior: The probability of that before seeing the data.
         """
         prior = check_level(prior, parameter="prior", owner="same_probability")
-        if self.log_bayes_factor is None:
+        if isinstance(self.model, PaperModel):
             seen, way_out = Seen("the paper's model"), "It has no place for equality."
             raise bad("model", "same_probability", "be 'ratio'", seen, way_out)
+        if self.log_bayes_factor is None:
+            rule, seen = "include one that does not look at the sets", Seen(self.frames[0].name)
+            raise bad("frames", "same_probability", rule, seen, "Add 'ranks' to the frames.")
         return float(expit(np.log(prior) - np.log1p(-prior) - self.log_bayes_factor))
 
     def summary(
