@@ -143,6 +143,9 @@ def fit_frames(samples: Samples, names: Sequence[str], bounds: FloatArray | None
     domains = dict(zip(straight, fitted, strict=True))
     if bounds is not None and "range" in domains:
         domains["range"] = Domain.fit(samples, bounds)
+    others = [name for name in straight if name != "range"]
+    if "range" in domains and others:  # points that are too close for it are not for these
+        domains["range"] = replace(domains["range"], notices=domains[others[0]].notices)
     frames = [Frame(name, domains[name]) for name in straight]
     if len(straight) < len(names):
         whitening = _Whitening.of(samples)
