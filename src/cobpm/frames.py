@@ -41,6 +41,7 @@ SEEING = ("means ranks", "means arctan", "spreads ranks", "spreads arctan")
 NAMES = (*BLIND, *SEEING)
 LARGEST_WARP = 0.5  # of the logarithm of a power
 SMALLEST = 5e-324  # float above zero
+FAR = 1e9  # ranges from the middle: points of the user's beyond are brought back
 ROWS_AT_A_TIME = 4096  # to turn, so that they stay in the processor's cache
 
 
@@ -65,7 +66,8 @@ class Linear:
         found = np.zeros((len(rows), self.turn.shape[1]))
         for first in range(0, len(rows), ROWS_AT_A_TIME):
             part = slice(first, first + ROWS_AT_A_TIME)
-            standard = rows[part] / self.scale - self.centre
+            with np.errstate(over="ignore"):
+                standard = np.clip(rows[part] / self.scale - self.centre, -FAR, FAR)
             for j, weights in enumerate(self.turn):
                 found[part] += standard[:, j, np.newaxis] * weights
         return found
