@@ -231,7 +231,7 @@ class _Whitening:
         deviation[deviation == 0.0] = 1.0
         variances, axes = np.linalg.eigh(spread / np.outer(deviation, deviation))
         kept = variances > 1e-10 * variances[-1]
-        matrix = (axes[:, kept] / np.sqrt(variances[kept])) / deviation[:, np.newaxis]
+        matrix = (_settled(axes[:, kept]) / np.sqrt(variances[kept])) / deviation[:, np.newaxis]
         return cls(scale, centre, matrix, away @ matrix, matrix.T @ within @ matrix)
 
     def rotation(self, name: str, shares: FloatArray) -> FloatArray:
@@ -245,11 +245,17 @@ class _Whitening:
         _, axes = np.linalg.eigh(np.einsum("s,sij,sjk->ik", shares, away, away))
         axes = axes[:, ::-1]  # where the covariances differ most comes first
         if name.startswith("spreads"):
-            return np.asarray(axes)
+            return _settled(axes)
         _, _, directions = np.linalg.svd(np.sqrt(shares)[:, np.newaxis] * self.means)
         few = min(len(shares) - 1, d)
         turn, _ = np.linalg.qr(np.column_stack([directions[:few].T, axes]))
-        return np.asarray(turn[:, :d])
+        return _settled(turn[:, :d])
+
+
+def _settled(axes: FloatArray) -> FloatArray:
+    """Axes, in columns, with signs that rounding does not choose: not along the mirrored ones."""
+    weights = 1 / np.arange(1, len(axes) + 1)
+    return np.asarray(np.where(weights @ axes < 0, -axes, axes))
 
 
 def _turned_frame(samples: Samples, name: str, whitening: _Whitening) -> Frame:
