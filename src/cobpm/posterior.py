@@ -426,6 +426,24 @@ class Posterior:
         """Masses of sets with given counts in each leaf, (all leaves, sets)."""
         return draw_masses(replace(self.partitions, counts=counts), self.model, seed)
 
+    def with_set(self, name: str, values: FloatArray, seed: int) -> Posterior:
+        """A posterior with one more set, which took no part in the choice of partitions."""
+        counts = np.column_stack([self.partitions.counts, self.counts_of(values)])
+        partitions = replace(self.partitions, counts=counts)
+        model = replace(self.model, sizes=(*self.model.sizes, len(values)))
+        return replace(
+            self,
+            names=(*self.names, name),
+            model=model,
+            partitions=partitions,
+            masses=draw_masses(partitions, model, seed),
+            leaf_probabilities=None,
+            log_evidence=None,
+            log_bayes_factor=None,
+            _moments=None,
+            _exact_means={},
+        )
+
     def mean_masses(self, counts: IntArray | None = None) -> FloatArray:
         """Mean mass of each set in each leaf, given the partition, (all leaves, sets)."""
         counts = self.partitions.counts if counts is None else counts
