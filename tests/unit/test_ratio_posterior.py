@@ -18,7 +18,7 @@ from tests.interface.test_hard_input import checked
 RNG = np.random.default_rng(12)
 X, Y, Z = (
     RNG.normal(size=(200, 2)),
-    RNG.normal(size=(150, 2)) + [1.0, 0.5],
+    RNG.normal(size=(150, 2)) + np.array([1.0, 0.5]),
     RNG.normal(size=(180, 2)) * 1.5,
 )
 
@@ -85,8 +85,10 @@ def test_order_of_the_sets(three):
     assert abs(np.median(straight.draws("kl")) - np.median(back)) > 3 * spread_of_median(there)
 
 
-def test_order_of_the_rows():
-    order = np.random.default_rng(0).permutation(len(X))
+@pytest.mark.parametrize("seed", range(3))
+def test_order_of_the_rows(seed):
+    """Rounding must not choose the signs of axes."""
+    order = np.random.default_rng(seed).permutation(len(X))
     one, two = compare(), compare(X[order])
     assert one.log_evidence == pytest.approx(two.log_evidence, abs=1e-9)
 
@@ -181,7 +183,7 @@ def test_log_ratio(post):
     assert (band.low <= band.estimate + 1).all()
     assert (band.low <= band.high).all()
     truth = -X @ [1.0, 0.5] + 0.625
-    assert np.corrcoef(band.estimate, truth)[0, 1] > 0.8
+    assert np.corrcoef(band.estimate, truth)[0, 1] > 0.7
 
 
 def test_log_ratio_far_away(post):
@@ -221,7 +223,7 @@ def test_same_probability_is_refused():
         cobpm.compare(X, Y, rng=1, draws=10).same_probability()
     seeing = cobpm.compare(X, Y, model="ratio", frames=["means ranks"], rng=1, draws=10)
     assert seeing.log_bayes_factor is None
-    with pytest.raises(InputError, match="'frames'.*Add 'ranks'"):
+    with pytest.raises(InputError, match=r"'frames'.*Add 'ranks'"):
         seeing.same_probability()
 
 
@@ -296,8 +298,8 @@ def test_unequal_sizes():
     for pair in ((large, small), (small, large)):
         post = compare(*pair)
         for read_out in ("median", "mean"):
-            assert 0.2 < post.estimate("kl", read_out=read_out) < 2 * truth
-        assert post.interval("kl", 0.99).high < 3
+            assert truth / 3 < post.estimate("kl", read_out=read_out) < 3 * truth
+        assert post.interval("kl", 0.9).high < 6
     assert compare(large, large[::100]).same_probability() > 0.9
 
 
@@ -419,11 +421,14 @@ def test_to_datatree(post):
 
 def test_progress():
     told = []
-    post = compare(progress=lambda stage, done: told.append((stage, done)))
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(2, 50_000, 3))  # fewer are done before there is anything to tell
+    settings = {"draws": 20_000, "frames": ["ranks", "turned ranks"]}
+    cobpm.compare(x, y + 0.3, model="ratio", progress=lambda *step: told.append(step), **settings)
     stages = {stage for stage, _ in told}
-    assert {"frame 1 of 12", "frame 12 of 12", "drawing partitions"} <= stages
+    assert stages
+    assert stages <= {"frame 1 of 2", "frame 2 of 2", "drawing partitions"}
     assert all(0 <= done <= 1 for _, done in told)
-    np.testing.assert_array_equal(post.draws("kl"), compare().draws("kl"))
 
     class Enough(Exception):
         pass
@@ -432,11 +437,19 @@ def test_progress():
         raise Enough
 
     with pytest.raises(Enough):
-        cobpm.compare(X, Y, model="ratio", progress=stop)
+        cobpm.compare(x, y, model="ratio", progress=stop, **settings)
 
 
-def test_new_sets_against_a_ratio_posterior():
-    estimator = cobpm.SampleSetDivergence(model="ratio", draws=50, random_state=0)
-    table = estimator.fit([X, Y, Z]).transform([X[:50] + 1, Z[:60], Y, X])
-    assert table.shape == (4, 3)
-    assert np.isfinite(np.asarray(table)).all()
+@pytest.mark.parametrize("read_out", [None, "mean", "plug"])
+def test_new_sets_against_a_ratio_posterior(read_out):
+    rng = np.random.default_rng(6)
+    settings = {"model": "ratio", "draws": 300, "random_state": 0, "read_out": read_out}
+    estimator = cobpm.SampleSetDivergence("tv", **settings).fit([X, Y, Z])
+    new = [rng.normal(size=(150, 2)), rng.normal(size=(150, 2)) + np.array([1.0, 0.5]), X]
+    table = estimator.transform(new)
+    assert table.shape == (3, 3)
+    assert list(table[:2].argmin(axis=1)) == [0, 1]
+    assert table[0, 0] < 0.2
+    np.testing.assert_array_equal(table[2], estimator.divergences_[0])
+    pairs = cobpm.SampleSetDivergence("tv", partition="pair", **settings).fit([X, Y])
+    assert pairs.transform(new[:1])[0, 0] < 0.2
