@@ -418,7 +418,7 @@ def _fit_paper(
     samples: Samples, bounds: Any, owner: str, given: Mapping[str, Any], plan: Plan
 ) -> tuple[list[Frame], PaperModel, engines.Fit]:
     """The published model: one frame, one posterior."""
-    if given["frames"] != "auto":
+    if not (isinstance(given["frames"], str) and given["frames"] == "auto"):
         way_out = "The paper's model has one frame, which bounds= describes."
         raise bad("frames", owner, "go with model='ratio'", given["frames"], way_out)
     delta, sigma = given["delta"], given["sigma"]
@@ -464,17 +464,20 @@ def _fit_ratio(
     if len(samples.names) < 2:
         seen, way_out = Seen("a single set"), "A single set has no ratio; use model='paper'."
         raise bad("model", owner, "be 'paper' for a single set", seen, way_out)
-    for name, default in (("delta", None), ("sigma", None), ("engine", "auto")):
-        if given[name] != default:
-            raise bad(name, owner, "go with model='paper'", given[name], "Add model='paper'.")
+    engine = None if given["engine"] == "auto" else given["engine"]
+    for name, value in (("delta", given["delta"]), ("sigma", given["sigma"]), ("engine", engine)):
+        if value is not None:
+            raise bad(name, owner, "go with model='paper'", value, "Add model='paper'.")
     low, high = (
         extreme([extreme(rows, axis=0) for rows in samples.values], axis=0)
         for extreme in (np.min, np.max)
     )
     varying = int(np.count_nonzero(low < high))
-    asked = ["ranks"] if isinstance(bounds, str) and given["frames"] == "auto" else given["frames"]
-    names = check_frames(asked, owner=owner, d=varying)
+    frames = given["frames"]
+    if isinstance(bounds, str) and isinstance(frames, str) and frames == "auto":
+        frames = ["ranks"]
+    names = check_frames(frames, owner=owner, d=varying)
     limits = None if isinstance(bounds, str) else bounds
-    frames = fit_frames(samples, names, limits)
-    fitted = engines.ratio.run(samples, frames, plan)
-    return frames, RatioModel(varying, samples.sizes), fitted
+    fitted = fit_frames(samples, names, limits)
+    found = engines.ratio.run(samples, fitted, plan)
+    return fitted, RatioModel(varying, samples.sizes), found

@@ -276,7 +276,8 @@ def by_ranks(points: FloatArray, low: float, high: float) -> tuple[FloatArray, F
 def by_arctan(points: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
     """Knots of the arctangent of the robust z-score: straight in the middle, with short tails."""
     lower, middle, upper = np.quantile(points, [0.25, 0.5, 0.75])
-    scale = (upper / 2 - lower / 2) / 0.6745 or high / 2 - low / 2  # of a normal column, its spread
+    # The spread of a normal column; else the range, whose half can be zero.
+    scale = (upper / 2 - lower / 2) / 0.6745 or high / 2 - low / 2 or high - low
     with np.errstate(over="ignore"):
         first, last = (np.arctan((end - middle) / scale) for end in (low, high))
         angles = np.linspace(first, last, ARCTAN_KNOTS)

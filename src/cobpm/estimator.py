@@ -209,11 +209,11 @@ class SampleSetDivergence(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             scaled by the training data.
         partition: "joint" for one posterior over partitions, fitted to the training data; "pair"
             for one of each pair, which takes long. See `cobpm.pairwise`.
-        read_out: "mean", "median" or "plug"; see `Posterior.estimate`.
+        read_out: "mean", "median" or "plug"; see `Posterior.estimate`. None as in `pairwise`.
         model: As in `cobpm.compare`, like the others unless said otherwise.
         bounds: The range of the columns. With partition="joint", points of new sets outside count
             in the nearest cell.
-        delta: Pseudo-count of every cell for every set.
+        delta: Pseudo-count of every cell for every set, in the paper's model. None for 0.5.
         sigma: Price of a cell.
         engine: Way of computing.
         draws: Number of posterior draws.
@@ -277,6 +277,7 @@ class SampleSetDivergence(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         found = self._pairwise(sets)
         self.columns_, self.n_features_in_ = samples.columns, samples.d
         self.divergences_ = found.matrix
+        self._read_out = found.read_out
         self._rows = {fingerprint(values): k for k, values in enumerate(samples.values)}
         self.posterior_ = found.posterior(0, 1) if self.partition == "joint" else None
         self._sets = sets if self.partition == "pair" else []
@@ -322,7 +323,7 @@ class SampleSetDivergence(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _against(self, post: Posterior, values: FloatArray) -> FloatArray:
         """Divergences of a new set from the training sets, on the partitions of the latter."""
         parsed = divergences.parse(self.divergence, "SampleSetDivergence")
-        question = Question(parsed, 0.9, self.read_out or post.read_out, self._both_ways)
+        question = Question(parsed, 0.9, self._read_out, self._both_ways)
         # A seed of its own, so that the row does not depend on the sets that come with it.
         words = np.random.SeedSequence([self._seed, int(fingerprint(values)[:16], 16)])
         seed = int(words.generate_state(1, np.uint64)[0])

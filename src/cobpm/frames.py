@@ -40,6 +40,43 @@ BLIND = (*SHAPES, *(f"turned {shape}" for shape in SHAPES))  # to which point is
 SEEING = ("means ranks", "means arctan", "spreads ranks", "spreads arctan")
 NAMES = (*BLIND, *SEEING)
 LARGEST_WARP = 0.5  # of the logarithm of a power
+SMALLEST = 5e-324  # float above zero
+FAR = 1e9  # ranges from the middle: points of the user's beyond are brought back
+ROWS_AT_A_TIME = 4096  # to turn, so that they stay in the processor's cache
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """A linear map: (rows / scale − centre) · turn.
+
+    Attributes:
+        scale: A power of two per column, about its range: whatever the units, nothing overflows.
+        centre: The pooled medians in these units. What is far out costs other points no digits.
+        turn: The columns of the user, in rows, to those after the map.
+    """
+
+    scale: FloatArray
+    centre: FloatArray
+    turn: FloatArray
+
+    def turned(self, rows: FloatArray) -> FloatArray:
+        """Points after the map."""
+        # Not by a matrix product, whose rounding depends on how many rows there are: points that
+        # are equal have to stay so, in sets of any sizes.
+        found = np.zeros((len(rows), self.turn.shape[1]))
+        for first in range(0, len(rows), ROWS_AT_A_TIME):
+            part = slice(first, first + ROWS_AT_A_TIME)
+            with np.errstate(over="ignore"):
+                standard = np.clip(rows[part] / self.scale - self.centre, -FAR, FAR)
+            for j, weights in enumerate(self.turn):
+                found[part] += standard[:, j, np.newaxis] * weights
+        return found
+
+    def turned_samples(self, samples: Samples) -> Samples:
+        """All sample sets after the map."""
+        columns = tuple(f"direction {k + 1}" for k in range(self.turn.shape[1]))
+        values = tuple(self.turned(rows) for rows in samples.values)
+        return replace(samples, columns=columns, values=values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,19 +86,17 @@ class Frame:
     Attributes:
         name: One of `NAMES`.
         domain: The map of each column onto [0, 1].
-        centre: What is subtracted before a turn, one number per column; None if there is no turn.
-        turn: The columns of the user, in rows, to those of the domain.
+        linear: What comes before it in a turned frame, else None.
     """
 
     name: str
     domain: Domain
-    centre: FloatArray | None = None
-    turn: FloatArray | None = None
+    linear: Linear | None = None
 
     @property
     def straight(self) -> bool:
         """Whether the domain's columns are the user's."""
-        return self.turn is None
+        return self.linear is None
 
     @property
     def blind(self) -> bool:
@@ -70,9 +105,7 @@ class Frame:
 
     def turned(self, rows: FloatArray) -> FloatArray:
         """Points of the user in the columns of the domain."""
-        if self.turn is None or self.centre is None:
-            return rows
-        return _turn([rows], self.centre, self.turn)[0]
+        return rows if self.linear is None else self.linear.turned(rows)
 
     def codes(self, rows: FloatArray) -> IntArray:
         """Cells of points, as in `Cells`; those outside the domain are put at its edge."""
@@ -82,22 +115,21 @@ class Frame:
 
     def encode(self, samples: Samples) -> Cells:
         """Put the samples that the frame was fitted to on its grid."""
-        if self.turn is None or self.centre is None:
+        if self.linear is None:
             return self.domain.encode(samples)
-        values = _turn(samples.values, self.centre, self.turn)
-        return self.domain.encode(replace(samples, columns=self.domain.columns, values=values))
+        return self.domain.encode(self.linear.turned_samples(samples))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Plain arrays that hold the whole frame but for its name, for saving."""
-        arrays = self.domain.to_arrays()
-        if self.centre is not None and self.turn is not None:
-            arrays |= {"centre": self.centre, "turn": self.turn}
-        return arrays
+        return self.domain.to_arrays() | ({} if self.linear is None else vars(self.linear))
 
     @classmethod
     def from_arrays(cls, name: str, arrays: Mapping[str, NDArray[Any]]) -> Frame:
         """Rebuild a frame from what `to_arrays` returned."""
-        return cls(name, Domain.from_arrays(arrays), arrays.get("centre"), arrays.get("turn"))
+        linear = None
+        if "turn" in arrays:
+            linear = Linear(arrays["scale"], arrays["centre"], arrays["turn"])
+        return cls(name, Domain.from_arrays(arrays), linear)
 
 
 def fit_frames(samples: Samples, names: Sequence[str], bounds: FloatArray | None) -> list[Frame]:
@@ -113,6 +145,9 @@ def fit_frames(samples: Samples, names: Sequence[str], bounds: FloatArray | None
     domains = dict(zip(straight, fitted, strict=True))
     if bounds is not None and "range" in domains:
         domains["range"] = Domain.fit(samples, bounds)
+    others = [name for name in straight if name != "range"]
+    if "range" in domains and others:  # points that are too close for it are not for these
+        domains["range"] = replace(domains["range"], notices=domains[others[0]].notices)
     frames = [Frame(name, domains[name]) for name in straight]
     if len(straight) < len(names):
         whitening = _Whitening.of(samples)
@@ -167,6 +202,7 @@ def _warp(column: int) -> Knots:
 class _Whitening:
     """A linear map to uncorrelated columns of unit spread, of all sets together."""
 
+    scale: FloatArray
     centre: FloatArray
     matrix: FloatArray
     means: FloatArray  # of each set, after it
@@ -174,25 +210,29 @@ class _Whitening:
 
     @classmethod
     def of(cls, samples: Samples) -> _Whitening:
-        sizes = np.array(samples.sizes)
-        shares = sizes / sizes.sum()
-        own = np.array([rows.mean(axis=0) for rows in samples.values])
-        centre = shares @ own
+        pooled = np.concatenate(samples.values)
+        low, high = pooled.min(axis=0), pooled.max(axis=0)
+        half = np.where(low < high, np.maximum(high / 2 - low / 2, SMALLEST), 1.0)
+        scale = np.ldexp(1.0, np.frexp(half)[1] - 1)
+        centre = np.median(pooled / scale, axis=0)
+        shares = np.array(samples.sizes) / len(pooled)
+        standard = [rows / scale - centre for rows in samples.values]
+        own = np.array([rows.mean(axis=0) for rows in standard])
         within = np.array(
             [
                 (rows - mean).T @ (rows - mean) / len(rows)
-                for rows, mean in zip(samples.values, own, strict=True)
+                for rows, mean in zip(standard, own, strict=True)
             ]
         )
-        away = own - centre
+        away = own - shares @ own
         spread = np.einsum("s,sij->ij", shares, within) + np.einsum("s,si,sj", shares, away, away)
         # Columns of one spread first: what a unit is must not decide what counts as no spread.
-        scale = np.sqrt(np.diag(spread))
-        scale[scale == 0.0] = 1.0
-        variances, axes = np.linalg.eigh(spread / np.outer(scale, scale))
+        deviation = np.sqrt(np.diag(spread))
+        deviation[deviation == 0.0] = 1.0
+        variances, axes = np.linalg.eigh(spread / np.outer(deviation, deviation))
         kept = variances > 1e-10 * variances[-1]
-        matrix = (axes[:, kept] / np.sqrt(variances[kept])) / scale[:, np.newaxis]
-        return cls(centre, matrix, away @ matrix, matrix.T @ within @ matrix)
+        matrix = (_settled(axes[:, kept]) / np.sqrt(variances[kept])) / deviation[:, np.newaxis]
+        return cls(scale, centre, matrix, away @ matrix, matrix.T @ within @ matrix)
 
     def rotation(self, name: str, shares: FloatArray) -> FloatArray:
         """How a frame of that name turns the columns after the map."""
@@ -205,25 +245,23 @@ class _Whitening:
         _, axes = np.linalg.eigh(np.einsum("s,sij,sjk->ik", shares, away, away))
         axes = axes[:, ::-1]  # where the covariances differ most comes first
         if name.startswith("spreads"):
-            return np.asarray(axes)
+            return _settled(axes)
         _, _, directions = np.linalg.svd(np.sqrt(shares)[:, np.newaxis] * self.means)
         few = min(len(shares) - 1, d)
         turn, _ = np.linalg.qr(np.column_stack([directions[:few].T, axes]))
-        return np.asarray(turn[:, :d])
+        return _settled(turn[:, :d])
+
+
+def _settled(axes: FloatArray) -> FloatArray:
+    """Axes, in columns, with signs that rounding does not choose: not along the mirrored ones."""
+    weights = 1 / np.arange(1, len(axes) + 1)
+    return np.asarray(np.where(weights @ axes < 0, -axes, axes))
 
 
 def _turned_frame(samples: Samples, name: str, whitening: _Whitening) -> Frame:
     shape = name.partition(" ")[2]
     shares = np.array(samples.sizes) / sum(samples.sizes)
     turn = whitening.matrix @ whitening.rotation(name, shares)
-    columns = tuple(f"direction {k + 1}" for k in range(turn.shape[1]))
-    values = _turn(samples.values, whitening.centre, turn)
-    turned = replace(samples, columns=columns, values=values)
-    (domain,) = Domain.fit_each(turned, None, [_knots(shape)])
-    return Frame(name, replace(domain, notices=()), whitening.centre, turn)
-
-
-def _turn(
-    values: Sequence[FloatArray], centre: FloatArray, turn: FloatArray
-) -> tuple[FloatArray, ...]:
-    return tuple((rows - centre) @ turn for rows in values)
+    linear = Linear(whitening.scale, whitening.centre, turn)
+    (domain,) = Domain.fit_each(linear.turned_samples(samples), None, [_knots(shape)])
+    return Frame(name, replace(domain, notices=()), linear)

@@ -11,6 +11,7 @@ import numpy as np
 from cobpm.arrays import BoolArray, FloatArray, IntArray
 from cobpm.divergence_matrix import divergence_matrix
 from cobpm.divergences import Divergence
+from cobpm.ratio_model import RatioModel
 from cobpm.samples import (
     Samples,
     Seen,
@@ -329,10 +330,24 @@ def against(post: Posterior, question: Question, samples: Samples, seed: int) ->
     The new sets take no part in the choice of partitions. Points outside the domain count in the
     nearest cell.
     """
+    if isinstance(post.model, RatioModel):
+        return np.concatenate(
+            [_against_ratio(post, question, values, seed) for values in samples.values], axis=1
+        )
     counts = np.stack([post.counts_of(values) for values in samples.values], axis=1)
-    drawn = post.masses_of_new(counts, seed)
-    means = post.masses_of_new(counts, None) if question.read_out == "plug" else None
+    drawn = post.draw_masses(counts, seed)
+    means = post.mean_masses(counts) if question.read_out == "plug" else None
     return _read_off(post, question, drawn, means, samples.sizes)
+
+
+def _against_ratio(
+    post: Posterior, question: Question, values: FloatArray, seed: int
+) -> FloatArray:
+    """The same for one set. Its ratio is to the pooled points, so all masses are drawn with it."""
+    wider = post.with_set("new", values, seed)
+    means = wider.mean_masses()[:, -1:] if question.read_out == "plug" else None
+    found = _read_off(wider, question, wider.masses[:, -1:], means, (len(values),))
+    return found[:, :, :-1]
 
 
 def pair_draws(post: Posterior, question: Question, first: str, second: str) -> FloatArray:

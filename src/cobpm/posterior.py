@@ -210,15 +210,20 @@ class Posterior:
         return _interval(drawn, self.tails(level, i, j))
 
     def same_probability(self, prior: float = 0.5) -> float:
-        """Posterior probability that all sets share one distribution. Needs the ratio model.
+        """Posterior probability that all sets share one distribution.
+
+        It needs the ratio model, and a frame that does not look at which point is of which set.
 
         Args:
             prior: The probability of that before seeing the data.
         """
         prior = check_level(prior, parameter="prior", owner="same_probability")
-        if self.log_bayes_factor is None:
+        if isinstance(self.model, PaperModel):
             seen, way_out = Seen("the paper's model"), "It has no place for equality."
             raise bad("model", "same_probability", "be 'ratio'", seen, way_out)
+        if self.log_bayes_factor is None:
+            rule, seen = "include one that does not look at the sets", Seen(self.frames[0].name)
+            raise bad("frames", "same_probability", rule, seen, "Add 'ranks' to the frames.")
         return float(expit(np.log(prior) - np.log1p(-prior) - self.log_bayes_factor))
 
     def summary(
@@ -417,32 +422,32 @@ class Posterior:
                 counts[leaves] += np.bincount(located.ravel(), minlength=leaves.stop - leaves.start)
         return counts
 
-    def masses_of_new(self, counts: IntArray, seed: int | None) -> FloatArray:
-        """Masses of new sets, from their counts in each leaf: (all leaves, new sets).
+    def draw_masses(self, counts: IntArray, seed: int) -> FloatArray:
+        """Masses of sets with given counts in each leaf, (all leaves, sets)."""
+        return draw_masses(replace(self.partitions, counts=counts), self.model, seed)
 
-        Args:
-            counts: See `counts_of`, a column per set.
-            seed: Of the draws; None for mean masses instead.
-        """
-        if isinstance(self.model, PaperModel):  # sets are independent, given the partition
-            return self._masses(counts, self.model, seed)
-        found, pooled = np.empty(counts.shape), self.partitions.counts.sum(axis=1)
-        for k, own in enumerate(counts.T):
-            model = self.model.with_pool(int(own[: self.leaves[0]].sum()))
-            both = np.column_stack([own, pooled])
-            found[:, k] = self._masses(both, model, None if seed is None else seed + k)[:, 0]
-        return found
+    def with_set(self, name: str, values: FloatArray, seed: int) -> Posterior:
+        """A posterior with one more set, which took no part in the choice of partitions."""
+        counts = np.column_stack([self.partitions.counts, self.counts_of(values)])
+        partitions = replace(self.partitions, counts=counts)
+        model = replace(self.model, sizes=(*self.model.sizes, len(values)))
+        return replace(
+            self,
+            names=(*self.names, name),
+            model=model,
+            partitions=partitions,
+            masses=draw_masses(partitions, model, seed),
+            leaf_probabilities=None,
+            log_evidence=None,
+            log_bayes_factor=None,
+            _moments=None,
+            _exact_means={},
+        )
 
-    def mean_masses(self) -> FloatArray:
-        """Mean mass of each set in each leaf, given the partition, (all leaves, S)."""
-        return self._masses(self.partitions.counts, self.model, None)
-
-    def _masses(
-        self, counts: IntArray, model: PaperModel | RatioModel, seed: int | None
-    ) -> FloatArray:
-        if seed is None:
-            return model.mean_masses(counts, self.partitions.starts)
-        return draw_masses(replace(self.partitions, counts=counts), model, seed)
+    def mean_masses(self, counts: IntArray | None = None) -> FloatArray:
+        """Mean mass of each set in each leaf, given the partition, (all leaves, sets)."""
+        counts = self.partitions.counts if counts is None else counts
+        return self.model.mean_masses(counts, self.partitions.starts)
 
     def _by_frame(self) -> Iterator[tuple[Frame, Partitions, slice]]:
         """Each frame with the partitions drawn in it, and the rows of their leaves."""

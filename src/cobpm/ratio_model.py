@@ -36,26 +36,19 @@ if TYPE_CHECKING:
 DELTAS = (0.5, 2.0, 8.0)
 # Among many sets some regions belong to a few of them alone, which a small δ allows for.
 MANY_DELTAS = (0.02, 0.1, *DELTAS)
-# What partitions are read with. A cell without points of a set tells little of how far the ratio
-# goes there: the smallest δ lets it go further than what cells were cut with.
-READING_DELTAS = (0.25, *DELTAS)
 STOP = 1 / 3
 # Calibration of intervals, chosen on the tuning problems of the benchmarks: with fewer points
 # than this intervals hold the truth too often, with more not often enough.
-CALIBRATED_SIZE, CALIBRATED_POWER = 5000, 0.25
+CALIBRATED_SIZE, CALIBRATED_POWER = 1500, 0.35
 
 
 @dataclass(frozen=True)
 class RatioModel:
-    """The posterior over partitions for `sizes` points per set in `d` columns.
-
-    `beside` sets are counted in S although they have been pooled into one of the others.
-    """
+    """The posterior over partitions for `sizes` points per set in `d` columns."""
 
     d: int
     sizes: tuple[int, ...]
     stop: float = STOP
-    beside: int = 0
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -65,16 +58,17 @@ class RatioModel:
     @cached_property
     def concentrations(self) -> FloatArray:
         """A_k = S δ_k, of the law that partitions are weighed by."""
-        return self._sets * np.asarray(DELTAS if self._sets <= 2 else MANY_DELTAS)
+        return len(self.sizes) * np.asarray(DELTAS if len(self.sizes) <= 2 else MANY_DELTAS)
 
     @cached_property
     def reading(self) -> FloatArray:
-        """A_k of the law that masses are read with, once the partition is known."""
-        return self._sets * np.asarray(READING_DELTAS)
+        """A_k of the law that masses are read with, once the partition is known.
 
-    @property
-    def _sets(self) -> int:
-        return len(self.sizes) + self.beside
+        Of two sets the smaller one has the pseudo-count δ_k in a leaf, as both have if they are of
+        one size. With less, the ratio in a leaf without points of it could be anything.
+        """
+        per_delta = 1 / self.shares.min() if len(self.sizes) == 2 else len(self.sizes)
+        return per_delta * np.asarray(DELTAS)
 
     @property
     def least_pseudo_count(self) -> float:
@@ -84,7 +78,7 @@ class RatioModel:
     def tails(self, level: float, points: int) -> tuple[float, float]:
         """Probabilities at the ends of an interval that is to hold the truth so often.
 
-        What a posterior interval leaves out, 1 − level, is multiplied by (5000 / points)^¼.
+        What a posterior interval leaves out, 1 − level, is multiplied by (1500 / points)^0.35.
 
         Args:
             level: How often.
@@ -146,10 +140,6 @@ class RatioModel:
         for k, a in enumerate(self.reading):
             theta += (weights[:, k] / (a + total))[:, None] * (a * self.shares + counts)
         return normalised(theta * total[:, None], starts)
-
-    def with_pool(self, size: int) -> RatioModel:
-        """The model of one more set, given by its size, beside all others pooled."""
-        return RatioModel(self.d, (size, sum(self.sizes)), self.stop, len(self.sizes) - 1)
 
     def weights(self, counts: IntArray) -> FloatArray:
         """Posterior probability of each component of the law that masses are read with."""

@@ -174,7 +174,7 @@ def _work_out_means(post: Posterior) -> None:
     if len(post.names) == 2:
         for name in (*SUMMARY, "squared_hellinger"):
             if parse(name, "save").mean_exists(post.model.least_pseudo_count):
-                post.estimate(name)
+                post.estimate(name, read_out="mean")
 
 
 def to_datatree(post: Posterior) -> xr.DataTree:

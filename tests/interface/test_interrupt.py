@@ -24,9 +24,15 @@ JOBS = {
     "counting": "cobpm.compare(*data, model='paper', engine='exact', max_regions=20_000_000)",
     "drawing": "cobpm.compare(*data, model='paper', engine='exact', draws=50_000_000)",
     "pruned": "[cobpm.compare(*data, model='paper', engine='pruned', chains=20) for _ in range(9)]",
+    "ratio, looking": "cobpm.compare(*data)",
+    "ratio, drawing": "cobpm.compare(*data, draws=50_000_000)",
     "asking": "post = cobpm.compare(*data)\nwhile True: post.log_ratio(data[0], level=0.9)",
 }
-DATA = {"counting": "pair(2_000_000, 3)", "pruned": "pair(3000, 20)"}
+DATA = {
+    "counting": "pair(2_000_000, 3)",
+    "ratio, looking": "pair(1_000_000, 3)",
+    "pruned": "pair(3000, 20)",
+}
 
 
 def stop(command, wait_for):

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, log2
+from math import ceil, log2, prod
 
 import numpy as np
 
 from cobpm import _core
-from cobpm.arrays import FloatArray
+from cobpm.arrays import FloatArray, IntArray
 from cobpm.cells import Cells
 from cobpm.engines.exact import deepest_within
 from cobpm.engines.fit import Fit, Plan, Report
@@ -126,12 +126,22 @@ def moments_of(views: Sequence[View], weights: FloatArray) -> RatioMoments:
         sets = len(view.model.sizes)
         rows += [counts, np.eye(sets, dtype=counts.dtype)]
         expected += [weight * probabilities, weight * singles]
-    counts, which = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
-    totals = np.bincount(which.ravel(), weights=np.concatenate(expected), minlength=len(counts))
     model = views[0].model
+    counts, which = _distinct(np.concatenate(rows), model.sizes)
+    totals = np.bincount(which, weights=np.concatenate(expected), minlength=len(counts))
     whole = (counts == np.asarray(model.sizes)).all(axis=1)
     some = (counts.sum(axis=1) > 0) & ~whole
     return RatioMoments(model, counts[some].astype(float), totals[some], float(totals[whole].sum()))
+
+
+def _distinct(counts: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """Distinct rows in ascending order, and which of them each row is."""
+    if prod(size + 1 for size in sizes) >= 2**63:  # rows do not fit into one number each
+        rows, which = np.unique(counts, axis=0, return_inverse=True)
+        return rows, which.ravel()
+    places = np.array([prod(size + 1 for size in sizes[k + 1 :]) for k in range(len(sizes))])
+    _, first, which = np.unique(counts @ places, return_index=True, return_inverse=True)
+    return counts[first], which
 
 
 def log_bayes_factor(views: Sequence[View]) -> float | None:
