@@ -251,7 +251,9 @@ def dyadic_edges(masses: Iterable[int]) -> FloatArray:
     return edges
 
 
-def by_ranks(points: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+def by_ranks(
+    points: FloatArray, low: float, high: float, most: int = MOST_KNOTS
+) -> tuple[FloatArray, FloatArray]:
     """Knots (value, share of the run's points below it) of the map by ranks inside a run."""
     is_first = np.concatenate([[True], points[1:] != points[:-1]])
     distinct = points[is_first]
@@ -266,9 +268,9 @@ def by_ranks(points: FloatArray, low: float, high: float) -> tuple[FloatArray, F
     rising = np.concatenate([[True], values[1:] > values[:-1]])
     values, shares = values[rising], shares[rising]  # the last share is not used: it is one
     # Too many knots would make results large. Points are mapped through the thinned knots as well,
-    # so that the map stays a bijection; it then follows the ranks to about one part in 2^16.
-    if len(values) > MOST_KNOTS:
-        kept = np.linspace(0, len(values) - 1, MOST_KNOTS).astype(np.intp)
+    # so that the map stays a bijection; it then follows the ranks to about one part in `most`.
+    if len(values) > most:
+        kept = np.linspace(0, len(values) - 1, most).astype(np.intp)
         values, shares = values[kept], shares[kept]
     return values, shares
 
