@@ -15,6 +15,7 @@ from cobpm.arrays import BoolArray, FloatArray
 BITS = 52  # resolution of the dyadic grid, bits per column
 MOST_KNOTS = 2**16  # a map by ranks keeps at most this many
 ARCTAN_KNOTS = 257
+AT_A_TIME = 2**14  # points to map, so that they stay in the processor's cache
 BALANCED_DEPTH = 24  # the layout of atoms and runs halves masses down to here, then numbers
 SQUEEZED = 2.0**-20  # points that share less of their range than this deserve a notice
 
@@ -119,10 +120,16 @@ class ColumnMap:
                 return start
             stop, in_run = start.copy(), np.arange(len(column))
         else:
-            piece = self.piece(column)
-            unit, atom = self._unit(column, piece), self._is_atom[piece]
-            start = _code(np.where(atom, self.edges[piece], unit))
-            stop = _code(np.where(atom, self.edges[piece + 1], unit))
+            start = np.empty(len(column), dtype=np.uint64)
+            stop, atom = np.empty_like(start), np.empty(len(column), dtype=np.bool_)
+            for first in range(0, len(column), AT_A_TIME):
+                part = slice(first, first + AT_A_TIME)
+                piece = self.piece(column[part])
+                unit, atom[part] = self._unit(column[part], piece), self._is_atom[piece]
+                start[part] = _code(np.where(atom[part], self.edges[piece], unit))
+                stop[part] = _code(np.where(atom[part], self.edges[piece + 1], unit))
+            if not (self.ties or atom.any()):
+                return start
             in_run = np.flatnonzero(~atom)
         if self.ties:
             tied, lowest, highest = self._gaps(column[in_run])
@@ -251,7 +258,9 @@ def dyadic_edges(masses: Iterable[int]) -> FloatArray:
     return edges
 
 
-def by_ranks(points: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+def by_ranks(
+    points: FloatArray, low: float, high: float, most: int = MOST_KNOTS
+) -> tuple[FloatArray, FloatArray]:
     """Knots (value, share of the run's points below it) of the map by ranks inside a run."""
     is_first = np.concatenate([[True], points[1:] != points[:-1]])
     distinct = points[is_first]
@@ -266,9 +275,9 @@ def by_ranks(points: FloatArray, low: float, high: float) -> tuple[FloatArray, F
     rising = np.concatenate([[True], values[1:] > values[:-1]])
     values, shares = values[rising], shares[rising]  # the last share is not used: it is one
     # Too many knots would make results large. Points are mapped through the thinned knots as well,
-    # so that the map stays a bijection; it then follows the ranks to about one part in 2^16.
-    if len(values) > MOST_KNOTS:
-        kept = np.linspace(0, len(values) - 1, MOST_KNOTS).astype(np.intp)
+    # so that the map stays a bijection; it then follows the ranks to about one part in `most`.
+    if len(values) > most:
+        kept = np.linspace(0, len(values) - 1, most).astype(np.intp)
         values, shares = values[kept], shares[kept]
     return values, shares
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ SHAPES = ("ranks", "warped", "range", "arctan")
 BLIND = (*SHAPES, *(f"turned {shape}" for shape in SHAPES))  # to which point is of which set
 SEEING = ("means ranks", "means arctan", "spreads ranks", "spreads arctan")
 NAMES = (*BLIND, *SEEING)
+MOST_KNOTS = 2**13  # of ranks: finer than any cell, quick to search, and little to save
 LARGEST_WARP = 0.5  # of the logarithm of a power
 SMALLEST = 5e-324  # float above zero
 FAR = 1e9  # ranges from the middle: points of the user's beyond are brought back
@@ -184,18 +186,21 @@ def check_frames(frames: Any, *, owner: str, d: int) -> tuple[str, ...]:
     return tuple(names)
 
 
+_by_ranks: Knots = partial(by_ranks, most=MOST_KNOTS)
+
+
 def _knots(shape: str) -> Shape:
     """How the maps of a shape run between atoms, by column."""
     if shape == "warped":
         return _warp
-    chosen = {"range": None, "arctan": by_arctan, "ranks": by_ranks}[shape]
+    chosen = {"range": None, "arctan": by_arctan, "ranks": _by_ranks}[shape]
     return lambda column: chosen
 
 
 def _warp(column: int) -> Knots:
     rng = np.random.default_rng(column)
     power = float(np.exp(rng.uniform(-LARGEST_WARP, LARGEST_WARP)))
-    return warped(by_ranks, power, mirrored=bool(rng.integers(2)))
+    return warped(_by_ranks, power, mirrored=bool(rng.integers(2)))
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,8 @@ def look(samples: Samples, frames: Sequence[Frame], plan: Plan) -> list[View]:
             follow,
         )
         views.append(View(frame, model, recursion, recursion.up(plan.threads, follow), depth))
+        if follow is not None:  # the core has nothing to tell of what is quickly done
+            follow(1.0)
     return views
 
 
