@@ -12,7 +12,8 @@
 namespace cobpm {
 namespace {
 
-constexpr int kLanes = 8;  // permutations in a block
+constexpr int kLanes = 8;                         // permutations in a block
+constexpr std::size_t kMostPlaces = 1ULL << 25;  // of points in level vectors, that are remembered from block to block
 
 // Labels of a block of permutations, [point·kLanes + lane]. A permutation depends on the seed and its number, not on the regions.
 std::vector<std::uint16_t> shuffled(const Points& points, std::uint64_t seed, std::uint64_t first) {
@@ -30,7 +31,8 @@ std::vector<std::uint16_t> shuffled(const Points& points, std::uint64_t seed, st
 
 // Held are plain doubles, without powers of two beside them: the mean of φ over labels drawn at random is one, so one that overflows has a
 // probability below 1e-290. Were it to happen, the result would be infinite.
-void RatioRecursion::permuted_block(std::uint64_t seed, std::uint64_t first, double* out, Monitor& monitor) const {
+void RatioRecursion::permuted_block(std::uint64_t seed, std::uint64_t first, const std::vector<std::uint32_t>& places, double* out,
+                                    Monitor& monitor) const {
   const Points& points = regions_.points();
   const int d = points.d, base = regions_.base_depth();
   const int kept = points.sets_count - 1;  // counts of the last set are what is left of the total
@@ -49,7 +51,8 @@ void RatioRecursion::permuted_block(std::uint64_t seed, std::uint64_t first, dou
       monitor.check();
       if (!inner) {
         for (std::size_t point = 0; point < points.n; ++point) {
-          std::uint32_t* count = &counts[regions_.cell_of(point, depth, vector) * kept * kLanes];
+          const std::int64_t id = places.empty() ? regions_.cell_of(point, depth, vector) : places[vector * points.n + point];
+          std::uint32_t* count = &counts[id * kept * kLanes];
           const std::uint16_t* label = &labels[point * kLanes];
           for (int set = 0; set < kept; ++set) {
             for (int lane = 0; lane < kLanes; ++lane) count[set * kLanes + lane] += label[lane] == set;
@@ -94,12 +97,23 @@ void RatioRecursion::permuted_block(std::uint64_t seed, std::uint64_t first, dou
 
 std::vector<double> RatioRecursion::permuted(std::uint64_t seed, std::int64_t permutations, int threads, Monitor& monitor) const {
   if (permutations < 0) throw std::invalid_argument("the number of permutations must not be negative");
-  const std::int64_t dense = regions_.depth_start(regions_.base_depth() + 1);
+  const int base = regions_.base_depth();
+  const std::int64_t dense = regions_.depth_start(base + 1), vectors = (dense - regions_.depth_start(base)) >> base;
   if (regions_.size() != dense) throw std::logic_error("regions that were grown cannot be permuted");
+  const std::size_t n = regions_.points().n;
+  std::vector<std::uint32_t> places;  // [vector·n + point]: the deepest regions that points lie in
+  if (vectors * n <= kMostPlaces && dense <= UINT32_MAX) {
+    places.resize(vectors * n);
+    monitor.parallel(vectors, threads, [&](std::size_t vector) {
+      for (std::size_t point = 0; point < n; ++point) {
+        places[vector * n + point] = static_cast<std::uint32_t>(regions_.cell_of(point, base, vector));
+      }
+    });
+  }
   const std::int64_t blocks = (permutations + kLanes - 1) / kLanes;
   std::vector<double> result(blocks * kLanes);
   monitor.parallel(blocks, threads, [&](std::size_t block) {
-    permuted_block(seed, block * kLanes, &result[block * kLanes], monitor);
+    permuted_block(seed, block * kLanes, places, &result[block * kLanes], monitor);
     monitor.check(kLanes);
   });
   result.resize(permutations);

@@ -67,7 +67,7 @@ class RatioRecursion {
   };
 
   void check_current() const;
-  void permuted_block(std::uint64_t seed, std::uint64_t first, double* out, Monitor& monitor) const;
+  void permuted_block(std::uint64_t seed, std::uint64_t first, const std::vector<std::uint32_t>& places, double* out, Monitor& monitor) const;
   void prepare();
   Scaled leaf(const std::uint32_t* counts, std::uint32_t total) const;
   Scaled weigh(const std::uint32_t* counts, std::uint32_t total) const;
