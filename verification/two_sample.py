@@ -32,7 +32,7 @@ LEVELS = (0.01, 0.05, 0.1)
 
 
 def shift(n: int, rng: np.random.Generator) -> Pair:
-    return rng.normal(size=(n, 3)), rng.normal(size=(n, 3)) + [0.3, 0.0, 0.0]
+    return rng.normal(size=(n, 3)), rng.normal((0.3, 0.0, 0.0), size=(n, 3))
 
 
 def scale(n: int, rng: np.random.Generator) -> Pair:
