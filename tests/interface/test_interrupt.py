@@ -23,7 +23,7 @@ JOBS = {
     "counting": "cobpm.compare(*data, engine='exact', max_regions=20_000_000)",
     "drawing": "cobpm.compare(*data, engine='exact', draws=50_000_000)",
     "pruned": "[cobpm.compare(*data, engine='pruned', chains=20) for _ in range(9)]",
-    "permuting": "cobpm.test(*data, permutations=50_000_000)",
+    "permuting": "cobpm.test(*data, permutations=5_000_000)",
     "asking": "post = cobpm.compare(*data)\nwhile True: post.density(data[0], 'x', level=0.9)",
 }
 DATA = {"counting": "pair(2_000_000, 3)", "pruned": "pair(3000, 20)"}
