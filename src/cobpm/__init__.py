@@ -21,6 +21,8 @@ _HOME = {
     "load": "cobpm.posterior",
     "Posterior": "cobpm.posterior",
     "InputError": "cobpm.samples",
+    "test": "cobpm.two_sample",
+    "TestResult": "cobpm.two_sample",
 }
 
 __all__ = [
@@ -30,11 +32,13 @@ __all__ = [
     "PairwiseInterrupted",
     "Posterior",
     "SampleSetDivergence",
+    "TestResult",
     "__version__",
     "compare",
     "fit",
     "load",
     "pairwise",
+    "test",
 ]
 
 if TYPE_CHECKING:
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
     from cobpm.pairs import Pairwise, PairwiseInterrupted
     from cobpm.posterior import Posterior, load
     from cobpm.samples import InputError
+    from cobpm.two_sample import TestResult, test
 
 
 def __getattr__(name: str) -> Any:

@@ -96,6 +96,13 @@ class Ratio(_OnRegions):
         """Give the points other sets; `up` must follow."""
     def up(self, threads: int, progress: _Progress = None) -> float:
         """Run the recursion: the log probability of all labels."""
+    def permuted(
+        self, seed: int, permutations: int, threads: int, progress: _Progress = None
+    ) -> _Floats:
+        """What `up` would return for random permutations of the labels, which stay as they are.
+
+        Permutation b depends on the seed and b alone: it is the same one in every frame.
+        """
     def leaves(
         self, least: float, progress: _Progress = None
     ) -> tuple[_Ids, NDArray[np.uint32], _Floats, _Floats, float]:

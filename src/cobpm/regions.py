@@ -91,6 +91,7 @@ def region_table(post: Posterior, level: float, pair: tuple[int, int] | None) ->
         found = partitions.box_masses(own, levels, indices, points)[:, :, 0]
         if points is not None:  # where boxes and leaves cross, points and volumes do not add up
             found /= found.sum(axis=1, keepdims=True)
+            np.maximum(found, np.finfo(float).tiny, out=found)
         return _summed(found, groups, axis=1) if merged else found
 
     # One set at a time: all draws of all regions of many sets would be a lot to hold.

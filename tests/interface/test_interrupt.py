@@ -26,6 +26,7 @@ JOBS = {
     "pruned": "[cobpm.compare(*data, model='paper', engine='pruned', chains=20) for _ in range(9)]",
     "ratio, looking": "cobpm.compare(*data)",
     "ratio, drawing": "cobpm.compare(*data, draws=50_000_000)",
+    "permuting": "cobpm.test(*data, permutations=5_000_000)",
     "asking": "post = cobpm.compare(*data)\nwhile True: post.log_ratio(data[0], level=0.9)",
 }
 DATA = {

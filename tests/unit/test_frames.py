@@ -238,7 +238,7 @@ def test_frames_that_are_none(frames, words):
     with pytest.raises(InputError, match="'frames'"):
         cobpm.compare(X, Y, model="ratio", frames=frames)
     with pytest.raises(InputError, match="go with model='ratio'"):
-        cobpm.compare(X, Y, frames=frames)
+        cobpm.compare(X, Y, model="paper", frames=frames)
 
 
 def test_frames_that_are():

@@ -220,7 +220,7 @@ def test_same_probability():
 
 def test_same_probability_is_refused():
     with pytest.raises(InputError, match=r"must be 'ratio'.*paper"):
-        cobpm.compare(X, Y, rng=1, draws=10).same_probability()
+        cobpm.compare(X, Y, model="paper", rng=1, draws=10).same_probability()
     seeing = cobpm.compare(X, Y, model="ratio", frames=["means ranks"], rng=1, draws=10)
     assert seeing.log_bayes_factor is None
     with pytest.raises(InputError, match=r"'frames'.*Add 'ranks'"):

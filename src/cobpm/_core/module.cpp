@@ -240,6 +240,16 @@ class Ratio : public OnRegions {
     return recursion_.up(threads, monitor);
   }
 
+  Out<double> permuted(std::uint64_t seed, std::int64_t permutations, int threads, Progress progress) {
+    Monitor monitor(poll_with(progress), static_cast<double>(permutations));
+    std::vector<double> found;
+    {
+      nb::gil_scoped_release release;
+      found = recursion_.permuted(seed, permutations, threads, monitor);
+    }
+    return give(std::move(found));
+  }
+
   nb::tuple leaves(double least, Progress progress) {
     {
       Monitor monitor(poll_with(progress), 0.0);
@@ -437,6 +447,7 @@ NB_MODULE(_core, m) {
            "sets"_a, "sets_count"_a, "base_depth"_a, "concentrations"_a, "stop"_a, "threads"_a, "progress"_a = nb::none())
       .def("relabel", &Ratio::relabel, "sets"_a, "threads"_a, "progress"_a = nb::none())
       .def("up", &Ratio::up, "threads"_a, "progress"_a = nb::none())
+      .def("permuted", &Ratio::permuted, "seed"_a, "permutations"_a, "threads"_a, "progress"_a = nb::none())
       .def("leaves", &Ratio::leaves, "least"_a, "progress"_a = nb::none())
       .def("at_points", &Ratio::at_points, "leaf_values"_a, "single_values"_a, "threads"_a, "progress"_a = nb::none())
       .def("draw", &Ratio::draw, "draws"_a, "seed"_a, "threads"_a, "progress"_a = nb::none());

@@ -26,6 +26,10 @@ class RatioRecursion {
 
   double up(int threads, Monitor& monitor);  // log Φ of the whole space
 
+  // What up() would say with the labels permuted at random, for that many permutations. Permutation b depends on the seed and b alone, so it
+  // is the same one for all recursions over as many points. Labels stay as they are.
+  std::vector<double> permuted(std::uint64_t seed, std::int64_t permutations, int threads, Monitor& monitor) const;
+
   // Probabilities that regions are leaves, in the order in which regions are reached from above. A region that is reached with a probability
   // below `least` counts as a leaf.
   struct Leaves {
@@ -63,6 +67,7 @@ class RatioRecursion {
   };
 
   void check_current() const;
+  void permuted_block(std::uint64_t seed, std::uint64_t first, const std::vector<std::uint32_t>& places, double* out, Monitor& monitor) const;
   void prepare();
   Scaled leaf(const std::uint32_t* counts, std::uint32_t total) const;
   Scaled weigh(const std::uint32_t* counts, std::uint32_t total) const;

@@ -149,16 +149,23 @@ def _distinct(counts: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArra
 def log_bayes_factor(views: Sequence[View]) -> float | None:
     """Log of P(labels | the sets differ) / P(labels | one distribution), all frames alike likely.
 
-    A single leaf says that the sets share one distribution. It has the prior probability `stop`;
-    what is left of the evidence without it speaks for a difference.
+    Frames that look at the labels are left out.
     """
     blind = [view.log_evidence for view in views if view.frame.blind]
     if not blind:
         return None
     model = views[0].model
+    return log_bayes_factor_of(np.array(blind) - model.log_same(), model.stop)
+
+
+def log_bayes_factor_of(log_ratios: FloatArray, stop: float) -> float:
+    """The log Bayes factor for a difference, from log Φ/L of each frame.
+
+    A single leaf says that the sets share one distribution. It has the prior probability `stop`;
+    what is left of the evidence without it speaks for a difference.
+    """
     # Φ = stop·L + (1 − stop)·D, so D/L = (Φ/L − stop) / (1 − stop), averaged over frames.
-    ratios = np.array(blind) - model.log_same()
-    differs = np.logaddexp.reduce(ratios) - np.log(len(ratios))
+    differs = np.logaddexp.reduce(log_ratios) - np.log(len(log_ratios))
     with np.errstate(divide="ignore"):
-        inner = -np.expm1(np.log(model.stop) - differs)  # 1 − stop·L/Φ, above zero
-        return float(differs + np.log(max(inner, 1e-300)) - np.log1p(-model.stop))
+        inner = -np.expm1(np.log(stop) - differs)  # 1 − stop·L/Φ, above zero
+        return float(differs + np.log(max(inner, 1e-300)) - np.log1p(-stop))
