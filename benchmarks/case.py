@@ -82,7 +82,7 @@ def compared(x: Any, y: Any, settings: dict[str, Any]) -> tuple[Any, Any]:
         draws=settings["draws"],
         engine=settings["engine"],
         rng=1,
-        model="paper",
+        model=settings["model"],
     )
     return post, read_off(post)
 

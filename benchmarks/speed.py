@@ -36,9 +36,17 @@ class Case:
     engine: str = "exact"
     draws: int = 3000
     repeats: int = 5
+    model: str = "paper"
 
 
+RATIO: dict[str, Any] = {"model": "ratio", "engine": "auto"}
 CASES = (
+    Case(500, 3, 1, "under 0.3 s", **RATIO),
+    Case(5000, 3, 1, "", **RATIO),
+    Case(100_000, 3, 1, "under 3 s", repeats=3, **RATIO),
+    Case(100_000, 3, ALL, "", repeats=3, **RATIO),
+    Case(1_000_000, 3, ALL, "", repeats=1, **RATIO),
+    Case(10_000, 20, ALL, "", repeats=1, **RATIO),
     Case(1250, 3, 1, "under 0.2 s on one thread"),
     Case(1250, 3, ALL, ""),
     Case(100_000, 3, 1, "under 2 s"),
@@ -49,6 +57,7 @@ CASES = (
     Case(10_000, 20, ALL, "20 s, R-hat ≤ 1.05", engine="auto", repeats=1),
 )
 QUICK = (
+    Case(100, 2, 1, "", draws=50, repeats=1, **RATIO),
     Case(100, 3, 1, "", draws=50, repeats=1),
     Case(100, 5, ALL, "", engine="auto", draws=50, repeats=1),
 )
@@ -99,7 +108,7 @@ def fits(cases: Sequence[Case]) -> list[str]:
         "## Comparing two samples\n",
         ABOUT_FITS.format(draws=cases[0].draws),
         row("points", "columns", "threads", "cobpm, s (CPU)", "k-NN, s (CPU)", "cobpm / k-NN (CPU)")
-        + row("peak, MB", "data, MB", "engine", "goal")[1:],
+        + row("peak, MB", "data, MB", "model, engine", "goal")[1:],
         "|---" * 10 + "|",
     ]
     details = [
@@ -115,12 +124,13 @@ def fits(cases: Sequence[Case]) -> list[str]:
         ratios = tuple(a / b for a, b in zip(ours, theirs, strict=True))
         times = ("{:.3g} ({:.3g})".format(*pair) for pair in (ours, theirs, ratios))
         memory = megabytes(found["peak_bytes"]), megabytes(found["data_bytes"])
-        lines.append(row(*which, *times, *memory, found["engine"], case.goal))
+        how = case.model if case.model == "ratio" else f"{case.model}, {found['engine']}"
+        lines.append(row(*which, *times, *memory, how, case.goal))
         rhat = " / ".join(f"{value:.2f}" for value in found["rhat"].values()) or "independent draws"
         details.append(
             row(*which, f"{found['kl']:.4f}", f"{found['neighbours_kl']:.4f}")
             + row(f"{found['leaves']:.1f}", found["depth"], f"{found['regions']:,}")[1:]
-            + row(f"{found['left_out']:.2g}", rhat)[1:]
+            + row("–" if found["left_out"] is None else f"{found['left_out']:.2g}", rhat)[1:]
         )
         said += [f"- {which[0]} points, {case.d} columns: {w}" for w in found["warnings"]]
     if said:

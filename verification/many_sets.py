@@ -24,10 +24,10 @@ LARGEST = 1.5  # beyond, sets hardly overlap, and no estimate from points is pre
 Laws = tuple[FloatArray, FloatArray]  # means and standard deviations, a row per set
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "paper": {},
-    "paper, delta=1": {"delta": 1.0},
-    "paper, delta=0.3": {"delta": 0.3},
-    "paper, ranks": {"bounds": "ranks"},
+    "paper": {"model": "paper"},
+    "paper, delta=1": {"model": "paper", "delta": 1.0},
+    "paper, delta=0.3": {"model": "paper", "delta": 0.3},
+    "paper, ranks": {"model": "paper", "bounds": "ranks"},
     "ratio": {"model": "ratio"},
 }
 

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 DELTAS = (0.5, 2.0, 8.0)
 # Among many sets some regions belong to a few of them alone, which a small δ allows for.
 MANY_DELTAS = (0.02, 0.1, *DELTAS)
+# Masses of many sets are read with less extreme ones: in a cell without points of a set, a tiny δ
+# would say that it never goes there, and KL would be all but infinite.
+MANY_READING_DELTAS = (0.25, *DELTAS)
 STOP = 1 / 3
 # Calibration of intervals, chosen on the tuning problems of the benchmarks: with fewer points
 # than this intervals hold the truth too often, with more not often enough.
@@ -67,8 +70,9 @@ class RatioModel:
         Of two sets the smaller one has the pseudo-count δ_k in a leaf, as both have if they are of
         one size. With less, the ratio in a leaf without points of it could be anything.
         """
-        per_delta = 1 / self.shares.min() if len(self.sizes) == 2 else len(self.sizes)
-        return per_delta * np.asarray(DELTAS)
+        if len(self.sizes) == 2:
+            return np.asarray(DELTAS) / self.shares.min()
+        return len(self.sizes) * np.asarray(MANY_READING_DELTAS)
 
     @property
     def least_pseudo_count(self) -> float:
