@@ -27,6 +27,7 @@ PARSER = argparse.ArgumentParser(prog="python -m benchmarks.pairs", description=
 PARSER.add_argument("--sets", type=int, default=200)
 PARSER.add_argument("--points", type=int, default=1600)
 PARSER.add_argument("--neighbour-pairs", type=int, default=300, help="pairs for the k-NN estimate")
+PARSER.add_argument("--some-sets", type=int, default=20, help="sets for pairs by the ratio model")
 PARSER.add_argument("--quick", action="store_true", help="a few small sets")
 PARSER.add_argument("--out", type=Path, help="file to write the tables to")
 PARSER.add_argument("--case", help=argparse.SUPPRESS)  # what a child process is to measure
@@ -68,8 +69,12 @@ def measured(case: str, given: argparse.Namespace) -> dict[str, Any]:
         for i, j in pairs:
             kl_from_neighbours(sets[i], sets[j])
     elif kind == "pair":
-        result = cobpm.pairwise(sets, partition="pair", checkpoint=argument, rng=1, progress=True)
+        result = cobpm.pairwise(
+            sets, partition="pair", model="paper", checkpoint=argument, rng=1, progress=True
+        )
         found["checksum"] = float(result.matrix.sum())
+    elif kind == "some":
+        result = cobpm.pairwise(sets[: given.some_sets], partition="pair", rng=1)
     else:
         model, divergence = argument.split()
         result = cobpm.pairwise(sets, divergence, model=model, draws=200, rng=1)
@@ -80,7 +85,7 @@ def measured(case: str, given: argparse.Namespace) -> dict[str, Any]:
 def child(case: str, given: argparse.Namespace) -> subprocess.Popen[str]:
     """The same in a process of its own."""
     sizes = ["--sets", given.sets, "--points", given.points]
-    sizes += ["--neighbour-pairs", given.neighbour_pairs]
+    sizes += ["--neighbour-pairs", given.neighbour_pairs, "--some-sets", given.some_sets]
     arguments = [sys.executable, "-m", "benchmarks.pairs", "--case", case, *map(str, sizes)]
     return subprocess.Popen(arguments, cwd=HERE.parent, stdout=subprocess.PIPE, text=True)
 
@@ -112,7 +117,7 @@ def _lines(file: Path) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> None:
     given = PARSER.parse_args(arguments)
     if given.quick:
-        given.sets, given.points, given.neighbour_pairs = 8, 60, 5
+        given.sets, given.points, given.neighbour_pairs, given.some_sets = 8, 60, 5, 3
     if given.case:
         try:
             print(json.dumps(measured(given.case, given)))
@@ -148,11 +153,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         whole, halves = (Path(folder) / name for name in ("whole", "halves"))
         straight = answer(child(f"pair {whole}", given))
-        add("pair by pair", 1000, straight, pairs, "1,800 s")
+        add('pair by pair, model="paper"', 1000, straight, pairs, "1,800 s")
         kept, seconds = interrupted(f"pair {halves}", given, halves)
         resumed = answer(child(f"pair {halves}", given))
-        add(f"pair by pair, resumed after {kept:,} pairs", 1000, resumed, pairs - kept)
+        add(f"the same, resumed after {kept:,} pairs", 1000, resumed, pairs - kept)
         agree = resumed["checksum"] == straight["checksum"]
+    some = given.some_sets
+    add(
+        f'pair by pair, model="ratio", {some} of the sets',
+        1000,
+        answer(child("some", given)),
+        some * (some - 1) // 2,
+    )
     add("k-NN", "–", answer(child("neighbours", given)), given.neighbour_pairs)
     lines.append(
         f"\nThe run that was resumed had been stopped by an interrupt, and ended {seconds:.1f} s "

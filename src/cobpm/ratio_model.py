@@ -71,7 +71,7 @@ class RatioModel:
         one size. With less, the ratio in a leaf without points of it could be anything.
         """
         if len(self.sizes) == 2:
-            return np.asarray(DELTAS) / self.shares.min()
+            return np.asarray(DELTAS / self.shares.min())
         return len(self.sizes) * np.asarray(MANY_READING_DELTAS)
 
     @property

@@ -6,7 +6,7 @@ HEADINGS = {
     speed: ("## Comparing two samples", "## Chains", "## Import"),
     paper_bias: ("# The bias", "| uniform, the same law |", "| the paper's two beta mixtures |"),
     accuracy: ("# Accuracy", "## Tuning problems", "## Untouched problems", "Seconds per call"),
-    pairs: ("# All pairs", "| pair by pair |", "the same as that of the straight run"),
+    pairs: ("# All pairs", "pair by pair", "the same as that of the straight run"),
 }
 
 
