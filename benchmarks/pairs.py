@@ -119,6 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.quick:
         given.sets, given.points, given.neighbour_pairs, given.some_sets = 8, 60, 5, 3
     if given.case:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
         try:
             print(json.dumps(measured(given.case, given)))
         except KeyboardInterrupt as interrupt:
