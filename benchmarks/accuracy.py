@@ -34,7 +34,7 @@ PAPER = "cobpm, paper's model"
 SIZES = (100, 500, 2000, 5000)
 REPLICATES = 10
 LEVEL = 0.9
-# Slow methods stop at these sizes: uLSIF takes half a minute for 5,000 points, KLIEP three seconds.
+# Slow methods stop at these sizes.
 LARGEST = {"uLSIF": 500, "KLIEP": 2000, PAPER: 500}
 GOALS = {"kl": 0.75, "hellinger": 0.75, "tv": 1.0, "renyi:2": 0.85}
 # Of the peers, the one that knows the answer's form: the log ratio of most tuning problems is
@@ -81,15 +81,18 @@ def methods() -> dict[str, Method]:
     }
 
 
+def head(first: str, sizes: Sequence[int], *last: str) -> list[str]:
+    """The head of a table with a column for each size."""
+    line = " | ".join([first, *(f"n = {n:,}" for n in sizes), *last])
+    return [f"| {line} |", "|---" * (line.count("|") + 1) + "|"]
+
+
 def against_peers(records: Sequence[Record], goals: bool) -> list[str]:
     """Our error over that of the best single peer, for each divergence and size."""
     errors = overall(records)["error"].sort_index()
     sizes = sorted({record.n for record in records})
     rest = sorted({record.method for record in records} - {OURS, PAPER})
-    lines = [
-        "| divergence | " + " | ".join(f"n = {n:,}" for n in sizes) + " | goal at n = 500 |",
-        "|---" * (len(sizes) + 2) + "|",
-    ]
+    lines = head("divergence", sizes, "goal at n = 500")
     for name in DIVERGENCES:
         cells = []
         for n in sizes:
@@ -116,10 +119,7 @@ def coverage(records: Sequence[Record]) -> list[str]:
     table = overall(mine)["coverage"].sort_index()
     problems = by_problem(mine)["coverage"].sort_index()
     sizes = sorted({record.n for record in mine})
-    lines = [
-        "| divergence | " + " | ".join(f"n = {n:,}" for n in sizes) + " |",
-        "|---" * (len(sizes) + 1) + "|",
-    ]
+    lines = head("divergence", sizes)
     for name in DIVERGENCES:
         cells = []
         for n in sizes:
@@ -136,10 +136,7 @@ def bias(records: Sequence[Record]) -> list[str]:
     table = by_problem(mine).sort_index()
     sizes = sorted({record.n for record in mine})
     truths = {record.problem: record.truth for record in mine}
-    lines = [
-        "| problem | true KL | " + " | ".join(f"n = {n:,}" for n in sizes) + " |",
-        "|---" * (len(sizes) + 2) + "|",
-    ]
+    lines = head("problem | true KL", sizes)
     for problem, truth in truths.items():
         cells = []
         for n in sizes:
@@ -153,10 +150,7 @@ def seconds(records: Sequence[Record]) -> list[str]:
     """Mean seconds of a call, by method and size."""
     table = overall(records)["seconds"].sort_index()
     sizes = sorted({record.n for record in records})
-    lines = [
-        "| method | " + " | ".join(f"n = {n:,}" for n in sizes) + " |",
-        "|---" * (len(sizes) + 1) + "|",
-    ]
+    lines = head("method", sizes)
     for method in dict.fromkeys(record.method for record in records):
         found = (table.get((method, "kl", n), np.nan) for n in sizes)
         cells = ("–" if np.isnan(value) else f"{value:.3f}" for value in found)

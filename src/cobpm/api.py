@@ -296,8 +296,8 @@ def _every_pair(
         return _posterior(pair, owner, **given, rng=seed, progress=progress)
 
     generator = check_rng(rng, owner=owner)
-    seed = None if rng is None else _asked_seed(rng)
-    if seed is None and rng is not None:
+    seed = _asked_seed(rng)
+    if seed is None and rng is not None:  # without any, the file may have one
         seed = int(generator.integers(0, 2**63))
     asked = {
         "version": cobpm.__version__,
