@@ -72,6 +72,7 @@ class Posterior:
         provenance: Version, settings, sizes and fingerprint of the data.
         log_bayes_factor: With the ratio model, log of the probability of the labels if the sets
             differ over that if they share one distribution.
+        samples: The points themselves, for pictures; None if the posterior was loaded from a file.
     """
 
     names: tuple[str, ...]
@@ -87,6 +88,7 @@ class Posterior:
     notices: tuple[str, ...]
     provenance: Mapping[str, Any]
     log_bayes_factor: float | None = None
+    samples: Samples | None = field(default=None, repr=False)
     _moments: Moments | RatioMoments | None = field(default=None, repr=False)
     _exact_means: dict[str, float] = field(default_factory=dict, repr=False)
 
@@ -117,6 +119,7 @@ class Posterior:
             notices=(*samples.notices, *said),
             provenance=provenance,
             log_bayes_factor=fit.log_bayes_factor,
+            samples=samples,
             _moments=fit.moments,
         )
 
@@ -367,8 +370,8 @@ class Posterior:
         return to_datatree(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What goes to another process: all but the engine's recursion, as in `save`."""
-        return {**self.__dict__, "_moments": None}
+        """What goes to another process: no recursion and no points, as in `save`."""
+        return {**self.__dict__, "_moments": None, "samples": None}
 
     def __repr__(self) -> str:
         sizes = ", ".join(
@@ -440,6 +443,7 @@ class Posterior:
             leaf_probabilities=None,
             log_evidence=None,
             log_bayes_factor=None,
+            samples=None,
             _moments=None,
             _exact_means={},
         )

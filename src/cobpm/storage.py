@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +14,7 @@ from cobpm.divergences import SUMMARY, parse
 from cobpm.engines.fit import Report
 from cobpm.frames import Frame
 from cobpm.model import PaperModel
+from cobpm.outputs import check_output, written_whole
 from cobpm.partitions import Partitions
 from cobpm.posterior import Posterior
 from cobpm.ratio_model import RatioModel
@@ -29,14 +28,7 @@ FORMAT = 2
 
 def save(post: Posterior, path: Any) -> None:
     """Write a posterior to a NumPy archive: beside its place first, then moved in one step."""
-    target = _as_path(path, "save")
-    if not target.parent.is_dir():
-        raise bad(
-            "path", "save", "lie in a folder that exists", str(target), "Create the folder first."
-        )
-    if target.is_dir():
-        way_out = f"Add a name, for example {target.name}/posterior.npz."
-        raise bad("path", "save", "name a file", Seen(f"the folder '{target}'"), way_out)
+    target = check_output(path, owner="save")
     _work_out_means(post)
     report = asdict(post.report)
     about = {
@@ -68,24 +60,16 @@ def save(post: Posterior, path: Any) -> None:
     }
     if post.leaf_probabilities is not None:
         arrays["leaf_probabilities"] = post.leaf_probabilities
-    handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)
-            file.flush()
-            os.fsync(file.fileno())  # on the disk before the name points to it
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(beside, 0o666 & ~umask)  # as an ordinary new file would be
-        os.replace(beside, target)
-    except BaseException:
-        os.unlink(beside)
-        raise
+    with written_whole(target) as beside, beside.open("wb") as file:
+        np.savez(file, **arrays)
 
 
 def load(path: Any) -> Posterior:
     """Read what `save` wrote."""
-    source = _as_path(path, "load")
+    try:
+        source = Path(path)
+    except TypeError:
+        raise bad("path", "load", "be the path of a file", path) from None
     if not source.is_file():
         way_out = f"Relative paths start from '{Path.cwd()}'."
         raise bad("path", "load", "name a file that exists", str(source), way_out)
@@ -156,13 +140,6 @@ def load(path: Any) -> Posterior:
         raise bad(
             "path", "load", "name a file that Posterior.save wrote", str(source), way_out
         ) from error
-
-
-def _as_path(path: Any, owner: str) -> Path:
-    try:
-        return Path(path)
-    except TypeError:
-        raise bad("path", owner, "be the path of a file", path) from None
 
 
 def _work_out_means(post: Posterior) -> None:

@@ -110,7 +110,7 @@ def test_where_a_file_cannot_go(tmp_path):
     message = refused(post.save, tmp_path / "missing" / "post.npz")
     assert "folder that exists" in message
     assert "Create the folder first" in message
-    assert "Add a name" in refused(post.save, tmp_path)
+    assert "Add the name of a file" in refused(post.save, tmp_path)
     assert "path of a file" in refused(post.save, None)
     assert os.listdir(tmp_path) == []
 
