@@ -14,4 +14,6 @@ from __future__ import annotations
 # In the order of the paper.
 MODULES = {
     "table1": "cobpm.experiments.table1",
+    "one-dim": "cobpm.experiments.one_dim",
+    "three-dim": "cobpm.experiments.three_dim",
 }

@@ -28,7 +28,7 @@ Density = Callable[[FloatArray], FloatArray]
 DIVERGENCES = ("tv", "hellinger", "kl", "reverse_kl", "js", "renyi:2")
 FOUR = ("tv", "hellinger", "kl", "renyi:2")  # those of the paper's experiments, in its order
 LABELS = {
-    "tv": "total variation",
+    "tv": "Total variation",
     "hellinger": "Hellinger",
     "kl": "Kullback–Leibler",
     "renyi:2": "Rényi of order 2",
