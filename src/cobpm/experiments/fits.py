@@ -109,3 +109,21 @@ def draw_boxes(
         capprops={"linewidth": 0.7},
         flierprops={"marker": ".", "markersize": 2, "alpha": 0.35, "markeredgecolor": colour},
     )
+
+
+def room_for_boxes(ax: Axes, boxes: Sequence[dict[str, float]]) -> None:
+    """Limit the axis to the boxes: outliers far above the longest whisker are told, not shown."""
+    top = 1.6 * max(found["whisker_high"] for found in boxes)
+    largest = max(found["largest"] for found in boxes)
+    ax.set_ylim(0, min(top, 1.05 * largest))
+    if largest > top:
+        ax.text(
+            0.98,
+            0.975,
+            f"outliers up to {largest:.2g}",
+            transform=ax.transAxes,
+            ha="right",
+            va="top",
+            fontsize=8,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5, "alpha": 0.9},
+        )

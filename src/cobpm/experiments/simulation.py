@@ -10,7 +10,17 @@ import numpy as np
 
 from cobpm.arrays import FloatArray
 from cobpm.experiments import simulation_page
-from cobpm.experiments.fits import BURN_IN, COLOURS, ENGINES, KEPT, box, chain, draw_boxes, exact
+from cobpm.experiments.fits import (
+    BURN_IN,
+    COLOURS,
+    ENGINES,
+    KEPT,
+    box,
+    chain,
+    draw_boxes,
+    exact,
+    room_for_boxes,
+)
 from cobpm.experiments.framework import Result, Settings, new_figure
 from cobpm.experiments.laws import FOUR, LABELS, Problem
 from cobpm.progress import Progress
@@ -227,17 +237,7 @@ def _draw_divergence(ax: Axes, boxes: Any, draws: Any, truth: float) -> None:
         draw_boxes(ax, places, summaries, values, COLOURS[engine], 0.32)
     ax.set_xticks(range(len(SIZES)), [f"{n:,}" for n in SIZES])
     ax.set(xlabel="points in each sample", xlim=(-0.55, len(SIZES) - 0.45))
-    # Leave room for the boxes: what is far above the longest whisker is told, not shown.
-    flat = [found for by_engine in boxes.values() for found in by_engine.values()]
-    top = 1.6 * max(found["whisker_high"] for found in flat)
-    largest = max(found["largest"] for found in flat)
-    ax.set_ylim(0, min(top, 1.05 * largest))
-    if largest > top:
-        paper = {"facecolor": "white", "edgecolor": "none", "pad": 1.5, "alpha": 0.9}
-        note = f"outliers up to {largest:.2g}"
-        ax.text(
-            0.98, 0.975, note, transform=ax.transAxes, ha="right", va="top", fontsize=8, bbox=paper
-        )
+    room_for_boxes(ax, [found for by_engine in boxes.values() for found in by_engine.values()])
 
 
 def _draw_leaves(ax: Axes, fits: Mapping[str, Fitted]) -> None:
