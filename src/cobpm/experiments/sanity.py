@@ -249,8 +249,9 @@ def _differences(numbers: Mapping[str, Any]) -> str:
         f"{np.mean(nested['shares_that_refine']):.0%} of the draws over the further data sets; "
         f"{rarest} is missed most often. Of the {len(held)} true divergences {sum(held)} lie in "
         f"their 90% intervals (exact engine). In the first test {low} of 4 medians are below the "
-        "truth. Cells this coarse cannot show all of it (Theorem 1): on those of the picture the true KL "
-        f"divergence is {mixture['bound_on_learned']['kl']:.3f}, not {mixture['truth']['kl']:.3f}."
+        "truth. Cells this coarse cannot show all of it (Theorem 1): on those of the picture the "
+        f"true KL divergence is {mixture['bound_on_learned']['kl']:.3f}, not "
+        f"{mixture['truth']['kl']:.3f}."
     )
 
 
