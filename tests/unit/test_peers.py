@@ -3,7 +3,8 @@ import pytest
 
 from benchmarks import peers
 from benchmarks.knn import kl_from_neighbours
-from benchmarks.problems import DIVERGENCES, TUNING, UNTOUCHED
+from benchmarks.problems import TUNING, UNTOUCHED
+from cobpm.experiments.laws import DIVERGENCES
 
 PROBLEMS = {problem.name: problem for problem in TUNING + UNTOUCHED}
 PEERS = {name: (modules, peer) for name, modules, peer in peers.PEERS}
