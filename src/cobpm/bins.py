@@ -71,7 +71,7 @@ def choose_bins(sets: list[FloatArray], most: int | None, ends: tuple[float, flo
     lowest, highest = ends
     if lowest == highest:
         half = 0.5 if abs(lowest) < 1e6 else abs(lowest) * 1e-6
-        return Bins(np.array([lowest - half, lowest + half]))
+        return Bins(np.array([lowest - half, lowest + half]), step=2 * half)
     low, high = _covered(sets, lowest, highest)
     pooled = np.concatenate(sets)
     step = _lattice(pooled[(low <= pooled) & (pooled <= high)])

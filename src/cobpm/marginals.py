@@ -21,7 +21,7 @@ import numpy as np
 from cobpm.arrays import FloatArray, IntArray
 from cobpm.bins import Bins
 from cobpm.provenance import fingerprint
-from cobpm.regions import all_ends
+from cobpm.regions import Ends, all_ends
 from cobpm.samples import Samples, Seen, as_points, bad
 
 if TYPE_CHECKING:
@@ -111,25 +111,22 @@ class Marginal:
         found[1:, which[starts]] = np.quantile(log_ratio, tails, axis=0)
         return found
 
-    def leaves(self) -> tuple[FloatArray, FloatArray]:
-        """The most probable partition drawn in the user's columns, as `MapView` has it."""
+    def leaves(self) -> tuple[list[Ends], FloatArray]:
+        """The most probable partition drawn in the user's columns: its leaves and log ratios.
+
+        Leaves are told by their ends in each column that varies. There are none if no frame keeps
+        the columns.
+        """
         views = [view for view in self.post._by_frame() if view[0].straight]
         if not views:
-            return np.empty((0, 4)), np.empty(0)
+            return [], np.empty(0)
         frame, partitions, rows = max(views, key=lambda view: len(view[1]))
         which = int(np.argmax(self.post.model.log_weights(partitions)))
-        ends = {end.name: end for end in all_ends(frame.domain, *partitions.one(which).boxes())}
-        count = int(partitions.leaves[which])
-        spans = []
-        for column, chosen in zip(self.post.columns, frame.domain.maps, strict=True):
-            if column in ends:
-                spans += [ends[column].low, ends[column].high]
-            else:  # a constant column is not cut
-                spans += [np.full(count, chosen.low[0]), np.full(count, chosen.high[0])]
         first = rows.start + int(partitions.starts[which])
+        last = first + int(partitions.leaves[which])
         pair = [self.post.names.index(name) for name in self.names]
-        p, q = np.log(self.post.mean_masses()[first : first + count, pair]).T
-        return np.column_stack(spans), p - q
+        p, q = np.log(self.post.mean_masses()[first:last, pair]).T
+        return all_ends(frame.domain, *partitions.one(which).boxes()), p - q
 
 
 _fitted: WeakKeyDictionary[Posterior, dict[Any, Marginal]] = WeakKeyDictionary()

@@ -355,13 +355,15 @@ def _time_notice(where: str, dated: bool) -> str:
     return f"the {kind} in {where} were read as seconds{since}."
 
 
-def dated(notices: Iterable[str]) -> set[str | None]:
-    """The columns that notices say were dates; None stands for all columns of an array."""
-    found: set[str | None] = set()
+def dated_columns(notices: Iterable[str], columns: Sequence[str]) -> set[int]:
+    """Which columns were dates before they became seconds, as notices tell."""
+    names: set[str] = set()
     for notice in notices:
-        if said := re.search(r"the dates in (?:column )?'(.*)' were read as seconds since", notice):
-            found.add(said[1] if "the dates in column '" in notice else None)
-    return found
+        said = re.search(r"the dates in (column )?'(.*)' were read as seconds since", notice)
+        if said and (not said[1] or len(columns) == 1):  # an array, or series of two names
+            return set(range(len(columns)))
+        names |= {said[2]} if said else set()
+    return {k for k, name in enumerate(columns) if name in names}
 
 
 def _rounding_notice(values: FloatArray, where: str, whole: bool) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ import numpy as np
 from cobpm.arrays import BoolArray, FloatArray, IntArray
 from cobpm.bins import Bins, choose_bins
 from cobpm.marginals import marginal, points_of, thinned
-from cobpm.samples import Samples, Seen, bad, check_count, check_level, dated
+from cobpm.regions import Ends
+from cobpm.samples import Samples, Seen, bad, check_count, check_level, dated_columns
 
 if TYPE_CHECKING:
     from cobpm.posterior import Interval, Posterior
@@ -82,9 +83,11 @@ class MapView:
         high: Upper ends.
         known: Whether a cell has points enough, in and around it, to say something.
         points: Points of each set to lay over the map: a sample of fixed choice, (n, 2) each.
-            Those beyond an open end are put into the cell there.
+            Those beyond an open end are put into the cell there, and values on a lattice are
+            spread a little.
+        steps: For each column, distance of the values if they lie on a lattice, else None.
         leaves: Sub-regions of a representative partition: low and high end across, low and high
-            end up, (leaves, 4).
+            end up, (leaves, 4). They fill the grid: on a lattice they end half-way between values.
         leaf_log_ratio: Log ratio in each of them, given that partition.
         level: Probability that the intervals are to hold.
         dated: For each column, whether values are dates, as in `ColumnView`.
@@ -99,6 +102,7 @@ class MapView:
     high: FloatArray
     known: BoolArray
     points: tuple[FloatArray, FloatArray]
+    steps: tuple[float | None, float | None]
     leaves: FloatArray
     leaf_log_ratio: FloatArray
     level: float
@@ -151,7 +155,7 @@ def column_view(
         tv=fit.post.estimate("tv", *fit.names, read_out="median"),
         tv_interval=fit.post.interval("tv", level, *fit.names),
         level=level,
-        dated=k in dated_columns(post),
+        dated=k in dated_columns(post.notices, post.columns),
     )
 
 
@@ -241,8 +245,11 @@ def map_view(
     counts = np.bincount(
         up.of(pooled[:, 1]) * len(across) + across.of(pooled[:, 0]), minlength=estimate.size
     ).reshape(estimate.shape)
-    leaves, leaf_log_ratio = fit.leaves()
-    dated = dated_columns(post)
+    ends, leaf_log_ratio = fit.leaves()
+    by_name = {end.name: end for end in ends}
+    sides = zip(fit.post.columns, (across, up) if a < b else (up, across), strict=True)
+    spans = [_spans(by_name.get(name), bins, len(leaf_log_ratio)) for name, bins in sides]
+    dated = dated_columns(post.notices, post.columns)
     return MapView(
         columns=(post.columns[a], post.columns[b]),
         sets=(post.names[i], post.names[j]),
@@ -253,19 +260,12 @@ def map_view(
         high=high,
         known=_around(counts) >= LEAST_POINTS,
         points=(_shown(both[0], i, across, up), _shown(both[1], j, across, up)),
-        leaves=leaves if a < b else leaves[:, [2, 3, 0, 1]],
+        steps=(across.step, up.step),
+        leaves=np.column_stack(spans if a < b else spans[::-1]),
         leaf_log_ratio=leaf_log_ratio,
         level=level,
         dated=(a in dated, b in dated),
     )
-
-
-def dated_columns(post: Posterior) -> set[int]:
-    """Which columns were dates before they became seconds."""
-    known = dated(post.notices)
-    if None in known or (known and len(post.columns) == 1):  # an array, or series of two names
-        return set(range(len(post.columns)))
-    return {k for k, name in enumerate(post.columns) if name in known}
 
 
 def _apart(points: Samples, column: int, i: int, j: int) -> float:
@@ -315,10 +315,32 @@ def _bins(
     return bins, bins.middles(np.concatenate(some))
 
 
+def _spans(ends: Ends | None, bins: Bins, leaves: int) -> FloatArray:
+    """Low and high end of each leaf in a column, as they are drawn."""
+    low, high = bins.edges[0], bins.edges[-1]
+    if ends is None:  # a constant column is not cut
+        return np.tile([low, high], (leaves, 1))
+    half = (bins.step or 0.0) / 2
+    starts = np.where(ends.has_low, ends.low - half, ends.low + half)
+    stops = np.where(ends.has_high, ends.high + half, ends.high - half)
+    starts, stops = np.where(ends.cut_low, starts, low), np.where(ends.cut_high, stops, high)
+    return np.asarray(np.clip(np.column_stack([starts, stops]), low, high))
+
+
 def _shown(rows: FloatArray, index: int, across: Bins, up: Bins) -> FloatArray:
     """Some points of a set to lay over a map."""
     x, y = thinned(rows, index, MOST_SHOWN).T
-    return np.column_stack([_inside(across, x), _inside(up, y)])
+    rng = np.random.default_rng(index)
+    return np.column_stack(
+        [_spread(_inside(bins, v), bins, rng) for bins, v in ((across, x), (up, y))]
+    )
+
+
+def _spread(values: FloatArray, bins: Bins, rng: np.random.Generator) -> FloatArray:
+    """Values of a lattice, moved a little so that equal ones do not hide each other."""
+    if bins.step is None:
+        return values
+    return np.asarray(values + bins.step * rng.uniform(-0.35, 0.35, len(values)))
 
 
 def _inside(bins: Bins, values: FloatArray) -> FloatArray:

@@ -236,7 +236,9 @@ class Plots:
             seen = Seen(f"{len(given)} for {len(views)} columns")
             raise bad("ax", "plot.columns", "be as many axes as columns", seen)
         for k, view in enumerate(views):
-            columns_.marginals(view, given[k], legend=k == 0)
+            columns_.marginals(view, given[k], legend=ax is not None and k == 0)
+        if ax is None:  # above all of them, where it hides nothing
+            columns_.legend(figure, given[0], views[0].sets)
         return np.array(given[: len(views)], dtype=object)
 
     def _views(

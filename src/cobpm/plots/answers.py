@@ -12,7 +12,7 @@ from cobpm import divergences as family
 from cobpm.arrays import FloatArray
 from cobpm.bins import choose_bins
 from cobpm.plots import style
-from cobpm.plots.columns import SHARPEST, mark_ratio
+from cobpm.plots.columns import SHARPEST, mark_ratio, ratio_limits
 from cobpm.samples import check_level
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def divergences(
     drawn = [post.draws(item, first, second) for item in chosen]
     ends = [post.interval(item, level, first, second) for item in chosen]
     ax = style.axes(ax, 6.4, 1.0 + 0.55 * len(chosen))
-    most = max(max(end.high for end in ends) * 1.2, 1e-3)
+    most = max(max(end.high for end in ends) * 1.2, 0.05)
     for row, (draws, (low, high)) in enumerate(zip(drawn, ends, strict=True)):
         base = -float(row)
         _cloud(ax, draws, base, most)
@@ -113,7 +113,7 @@ def regions(
         for name in ("log_ratio", "log_ratio_low", "log_ratio_high")
     )
     rows = -np.arange(len(table))
-    largest = max(float(np.abs([low, high]).max()), 0.3) * 1.05
+    limits = ratio_limits(low, high)
     ax.axvline(0.0, color=style.ink(ax, 0.5), linewidth=0.8, zorder=0)
     colours = style.set_colours(ax)
     for row, middle, a, b in zip(rows, estimate, low, high, strict=True):
@@ -121,10 +121,10 @@ def regions(
         paint: Any = {1: colours[0], -1: colours[1], 0: style.ink(ax, 0.6)}[sure]
         ax.plot([a, b], [row, row], color=paint, linewidth=2, solid_capstyle="butt")
         ax.plot(middle, row, "o", color=paint, markersize=6)
-    ax.set_yticks(rows, [_in_two_lines(words) for words in table["where"]], fontsize="small")
+    ax.set_yticks(rows, [_in_lines(words) for words in table["where"]], fontsize="small")
     ax.set_ylim(-len(table) + 0.4, 0.6)
-    ax.set_xlim(-largest, largest)
-    mark_ratio(ax.xaxis, largest, sets)
+    ax.set_xlim(*limits)
+    mark_ratio(ax.xaxis, limits, sets)
     ax.tick_params(axis="y", length=0)
     style.bare(ax, "top", "right", "left")
     return ax
@@ -162,7 +162,7 @@ def _smooth(draws: FloatArray, most: float) -> tuple[FloatArray, FloatArray]:
 
 def _in_figures(median: float, low: float, high: float) -> str:
     """An estimate with its interval, all to the same place."""
-    places = int(np.clip(3 - np.ceil(np.log10(max(high, 1e-6))), 0, 6))
+    places = int(np.clip(3 - np.ceil(np.log10(max(high, 1e-6))), 0, 3 if high > 0.01 else 6))
     middle, start, end = (f"{value:.{places}f}" if value else "0" for value in (median, low, high))
     return f"{middle}  ({start} – {end})"
 
@@ -173,8 +173,14 @@ def _row_name(label: str) -> str:
     return fill(style.printable(label, 60), 20)
 
 
-def _in_two_lines(words: str, width: int = 44) -> str:
-    """A region in words, in as few lines as will do."""
-    lines = fill(" ".join(words.split()), width).splitlines()
-    text = "\n".join(lines[:3]) + " …" * (len(lines) > 3)
-    return text.replace("$", r"\$")
+def _in_lines(words: str, width: int = 44, most: int = 3) -> str:
+    """A region in words, broken between its columns."""
+    lines = [""]
+    for part in " ".join(words.split()).split(" and "):
+        joined = f"{lines[-1]} and {part}" if lines[-1] else part
+        if len(joined) <= width:
+            lines[-1] = joined
+        else:
+            lines[-1:] = [lines[-1] + " and", part] if lines[-1] else [style.shortened(part, width)]
+    more = " …" * (len(lines) > most)
+    return style.unread("\n".join(lines[:most]) + more)

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cobpm.arrays import FloatArray
 from cobpm.plots import style
 from cobpm.plots.style import Ruler
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from cobpm.views import ColumnView
 
@@ -22,7 +24,7 @@ def marginals(view: ColumnView, ax: Axes, *, legend: bool = True, title: bool = 
 
     The colour is strong where the posterior is sure which set is denser, else faint.
     """
-    ruler = Ruler.of(view.name, view.edges, view.dated)
+    ruler = Ruler.of(view.name, view.edges, view.dated, view.step)
     edges = ruler.put(view.edges)
     colours = style.set_colours(ax)
     p, q = 100 * view.shares
@@ -52,16 +54,29 @@ def marginals(view: ColumnView, ax: Axes, *, legend: bool = True, title: bool = 
     return ax
 
 
+def legend(figure: Figure, ax: Axes, sets: tuple[str, str]) -> None:
+    """Which colour is which set, above all axes of a figure."""
+    from matplotlib.lines import Line2D
+
+    figure.legend(
+        [Line2D([], [], color=colour, linewidth=1.3) for colour in style.set_colours(ax)],
+        [style.for_legend(name) for name in sets],
+        loc="outside upper left",
+        frameon=False,
+        ncols=2,
+        handlelength=1.2,
+    )
+
+
 def ratio(view: ColumnView, ax: Axes) -> Axes:
     """The ratio of the densities along a column, with its band."""
-    ruler = Ruler.of(view.name, view.edges, view.dated)
+    ruler = Ruler.of(view.name, view.edges, view.dated, view.step)
     edges = ruler.put(view.edges)
     colours = style.set_colours(ax)
     estimate, low, high = (
         np.clip(values, -SHARPEST, SHARPEST) for values in (view.log_ratio, view.low, view.high)
     )
-    known = np.isfinite(estimate)
-    largest = max(np.abs(np.concatenate([low[known], high[known]])).max(initial=0.0), 0.1) * 1.05
+    limits = ratio_limits(low, high)
     ax.stairs(high, edges, baseline=low, fill=True, color=style.ink(ax, 0.16), zorder=1)
     for colour, sign in ((colours[0], 1), (colours[1], -1)):
         sure = np.where(view.sign == sign, estimate, np.nan)
@@ -71,16 +86,23 @@ def ratio(view: ColumnView, ax: Axes) -> Axes:
     ax.axhline(0.0, color=style.ink(ax, 0.5), linewidth=0.8, zorder=2)
     ax.stairs(estimate, edges, baseline=None, color=style.ink(ax), linewidth=1.4, zorder=3)
     ax.set_xlim(edges[0], edges[-1])
-    ax.set_ylim(-largest, largest)
-    mark_ratio(ax.yaxis, largest, view.sets)
+    ax.set_ylim(*limits)
+    mark_ratio(ax.yaxis, limits, view.sets)
     ruler.mark(ax.xaxis)
     style.bare(ax)
     return ax
 
 
-def mark_ratio(axis: Any, largest: float, sets: tuple[str, str]) -> None:
+def ratio_limits(low: FloatArray, high: FloatArray) -> tuple[float, float]:
+    """Where an axis for log ratios begins and ends, so that intervals are seen and zero is."""
+    ends = float(np.nanmin(low, initial=-0.1)), float(np.nanmax(high, initial=0.1))
+    room = 0.06 * (ends[1] - ends[0])
+    return ends[0] - room, ends[1] + room
+
+
+def mark_ratio(axis: Any, limits: tuple[float, float], sets: tuple[str, str]) -> None:
     """Ticks and label of an axis that has log ratios."""
-    at, labels = style.ratio_ticks(largest)
+    at, labels = style.ratio_ticks(*limits)
     axis.set_ticks(at, labels)
     first, second = (style.printable(name, 16) for name in sets)
     axis.set_label_text(f"density, {first} : {second}")

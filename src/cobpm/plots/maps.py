@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cobpm.arrays import FloatArray
 from cobpm.plots import style
 from cobpm.plots.columns import mark_ratio
 from cobpm.plots.style import Ruler
@@ -25,8 +24,8 @@ def ratio_map(
 ) -> Axes:
     """The ratio of the densities in two columns in colours, with points of both sets over it."""
     across, up = (
-        Ruler.of(name, edges, dated)
-        for name, edges, dated in zip(view.columns, view.edges, view.dated, strict=True)
+        Ruler.of(*about)
+        for about in zip(view.columns, view.edges, view.dated, view.steps, strict=True)
     )
     x, y = across.put(view.edges[0]), up.put(view.edges[1])
     shown = np.ma.masked_array(view.log_ratio, mask=~view.known)
@@ -43,7 +42,7 @@ def ratio_map(
         zorder=0,
     )
     if leaves and len(view.leaves) > 1:
-        _outline(ax, view.leaves, across, up, (x, y))
+        _outline(ax, view, across, up)
     if points:
         _scatter(ax, view, across, up)
     for limits, edges in ((ax.set_xlim, x), (ax.set_ylim, y)):
@@ -57,7 +56,7 @@ def ratio_map(
         extend = ("neither", "max", "min", "both")[2 * beyond[0] + beyond[1]]
         bar = ax.figure.colorbar(image, ax=ax, pad=0.02, extend=extend, extendfrac=0.03)
         bar.outline.set_visible(False)
-        mark_ratio(bar.ax.yaxis, largest, view.sets)
+        mark_ratio(bar.ax.yaxis, (-largest, largest), view.sets)
     return ax
 
 
@@ -66,7 +65,7 @@ def _scatter(ax: Axes, view: MapView, across: Ruler, up: Ruler) -> None:
     size = float(np.clip(4000 / most, 7, 25))
     handles = []
     for points, colour, marker in zip(view.points, style.set_colours(ax), "o^", strict=True):
-        paint: Any = [0.8 * c for c in style.mixed(ax, colour, 1.0)]
+        paint: Any = style.stronger(ax, colour)
         ax.scatter(
             across.put(points[:, 0]),
             up.put(points[:, 1]),
@@ -94,22 +93,16 @@ def _scatter(ax: Axes, view: MapView, across: Ruler, up: Ruler) -> None:
     )
 
 
-def _outline(
-    ax: Axes, leaves: FloatArray, across: Ruler, up: Ruler, edges: tuple[FloatArray, FloatArray]
-) -> None:
-    """Draw the borders of sub-regions, as far as they lie in the picture."""
-    from matplotlib.collections import PolyCollection
+def _outline(ax: Axes, view: MapView, across: Ruler, up: Ruler) -> None:
+    """Draw the cuts of the partition; the rim of the map is none."""
+    from matplotlib.collections import LineCollection
 
-    left, right = (np.clip(across.put(leaves[:, k]), edges[0][0], edges[0][-1]) for k in (0, 1))
-    low, high = (np.clip(up.put(leaves[:, k]), edges[1][0], edges[1][-1]) for k in (2, 3))
-    corners = np.array([[left, low], [right, low], [right, high], [left, high]])
-    ax.add_collection(
-        PolyCollection(
-            list(corners.transpose(2, 0, 1)),
-            facecolor="none",
-            edgecolor=style.ink(ax, 0.4),
-            linewidth=0.6,
-            zorder=1,
-        ),
-        autolim=False,
+    (left, right), (low, high) = (
+        (ruler.put(view.leaves[:, k]), ruler.put(view.leaves[:, k + 1]))
+        for ruler, k in ((across, 0), (up, 2))
     )
+    rims = across.put(view.edges[0][[0, -1]]), up.put(view.edges[1][[0, -1]])
+    upright = [[(x, a), (x, b)] for x, a, b in zip(right, low, high, strict=True) if x < rims[0][1]]
+    level = [[(a, y), (b, y)] for y, a, b in zip(high, left, right, strict=True) if y < rims[1][1]]
+    lines = LineCollection(upright + level, colors=[style.ink(ax, 0.45)], linewidths=0.7, zorder=1)
+    ax.add_collection(lines, autolim=False)

@@ -36,11 +36,12 @@ def overview(
         views = telling_columns(post, *sets, most=MOST_COLUMNS, level=level, samples=samples)
     figure, found = _panels(post, [view.name for view in views])
     answers.divergences(post, first=sets[0], second=sets[1], level=level, ax=found["divergences"])
-    for k, view in enumerate(views):
-        marginals(view, found[f"column {view.name}"], legend=k == 0, title=len(views) > 1)
+    one = len(post.columns) == 1
+    for view in views:  # the map has a legend
+        marginals(view, found[f"column {view.name}"], legend=one, title=not one)
     if not views:
         answers.regions(post, *sets, level=level, ax=found["where"])
-    elif len(post.columns) == 1:
+    elif one:
         ratio(views[0], found["where"]).set_xlabel("")
         found["where"].tick_params(labelbottom=False)
     else:
@@ -52,10 +53,10 @@ def overview(
 def _panels(post: Posterior, names: list[str]) -> tuple[Figure, dict[str, Axes]]:
     """A new figure with its axes by name: one layout for each of no, one and more columns."""
     columns = len(names)
-    size = {0: (10.5, 4.2), 1: (10.5, 4.6)}.get(columns, (11, 7.2))
+    size = {0: (12, 4.2), 1: (10.5, 4.6)}.get(columns, (11, 7.2))
     figure = style.pyplot().figure(figsize=size, layout="constrained")
     if columns < 2:
-        left, right = figure.add_gridspec(1, 2, width_ratios=(1, 1.25))
+        left, right = figure.add_gridspec(1, 2, width_ratios=(1, 1.25 if columns else 2))
         found = {"divergences": figure.add_subplot(left)}
         below = right.subgridspec(1 + columns, 1)
         found["where"] = figure.add_subplot(below[0])

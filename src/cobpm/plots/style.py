@@ -42,12 +42,21 @@ def axes(ax: Axes | None, width: float, height: float) -> Axes:
     return ax
 
 
+def shortened(text: str, most: int) -> str:
+    """A text without its middle if it is long."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most - most // 2 - 1]}…{text[-(most // 2) :]}"
+
+
+def unread(text: str) -> str:
+    """A text that matplotlib prints as it is, where it would read $…$ as mathematics."""
+    return text.replace("$", r"\$")
+
+
 def printable(name: str, most: int = MOST_LETTERS) -> str:
-    """A name as it is, for matplotlib, which would read $…$ as mathematics; cut if it is long."""
-    name = " ".join(name.split()) or repr(name)
-    if len(name) > most:
-        name = f"{name[: most - most // 2 - 1]}…{name[-(most // 2) :]}"
-    return name.replace("$", r"\$")
+    """A name in one line, not too long, and not read as mathematics."""
+    return unread(shortened(" ".join(name.split()) or repr(name), most))
 
 
 def for_legend(name: str) -> str:
@@ -93,6 +102,14 @@ def mixed(ax: Axes, colour: Any, strength: float) -> Colour:
     return (float(r), float(g), float(b))
 
 
+def stronger(ax: Axes, colour: str) -> Colour:
+    """A colour farther away from the background, for points on an area of that colour."""
+    from matplotlib.colors import to_rgb
+
+    r, g, b = 0.75 * np.array(to_rgb(colour)) + (0.25 if is_dark(ax) else 0.0)
+    return (float(r), float(g), float(b))
+
+
 def ratio_colours(ax: Axes) -> Colormap:
     """From the second set's colour over a neutral one to the first set's."""
     from matplotlib.colors import LinearSegmentedColormap
@@ -101,7 +118,7 @@ def ratio_colours(ax: Axes) -> Colormap:
     stops = [
         mixed(ax, second, 0.95),
         mixed(ax, second, 0.45),
-        ink(ax, 0.06),
+        ink(ax, 0.14 if is_dark(ax) else 0.06),
         mixed(ax, first, 0.45),
         mixed(ax, first, 0.95),
     ]
@@ -118,28 +135,38 @@ class Ruler:
     Attributes:
         name: The column, ready to print.
         dated: Whether values are dates.
-        scale: What they are divided by: matplotlib cannot draw numbers near the largest floats.
+        whole: Whether values are whole numbers.
+        offset: What is subtracted from them: matplotlib cannot tell them apart far from zero.
+        scale: What they are divided by then: it cannot draw numbers near the largest floats.
     """
 
     name: str
     dated: bool = False
+    whole: bool = False
+    offset: float = 0.0
     scale: float = 1.0
 
     @classmethod
-    def of(cls, name: str, edges: FloatArray, dated: bool) -> Ruler:
+    def of(cls, name: str, edges: FloatArray, dated: bool, step: float | None) -> Ruler:
         """The ruler for a column with values between the first and the last edge."""
+        name = printable(name)
         if dated and edges[0] > FIRST_DATE and edges[-1] < LAST_DATE:
-            return cls(printable(name), True)
-        largest, width = np.abs(edges).max(), edges[-1] / 2 - edges[0] / 2
+            return cls(name, dated=True)
+        whole = step is not None and step == round(step)
+        largest, width = float(np.abs(edges).max()), float(edges[-1] / 2 - edges[0] / 2)
         if largest > 1e100 or width < 1e-100:
             scale = 10.0 ** np.floor(np.log10(max(largest, 1e-300)))
-            return cls(printable(name), scale=float(scale))
-        return cls(printable(name))
+            return cls(f"{name} (× {scale:g})", scale=float(scale))
+        if width < 1e-7 * largest:
+            offset = float(edges[len(edges) // 2])
+            sign = "−" if offset > 0 else "+"
+            return cls(f"{name} {sign} {abs(offset):.17g}", whole=whole, offset=offset)
+        return cls(name, whole=whole)
 
     def put(self, values: FloatArray) -> FloatArray:
         """Where values lie on the axis."""
         if not self.dated:
-            return values / self.scale
+            return (values - self.offset) / self.scale
         from matplotlib import dates as untyped
 
         dates: Any = untyped
@@ -158,13 +185,14 @@ class Ruler:
             axis.set_major_locator(locator)
             axis.set_major_formatter(dates.ConciseDateFormatter(locator))
         else:
-            axis.set_major_locator(MaxNLocator(nbins=ticks, steps=[1, 2, 2.5, 5, 10]))
+            steps = [1, 2, 5, 10] if self.whole else [1, 2, 2.5, 5, 10]
+            axis.set_major_locator(MaxNLocator(nbins=ticks, steps=steps, integer=self.whole))
         if label:
-            axis.set_label_text(self.name + (f" (× {self.scale:g})" if self.scale != 1 else ""))
+            axis.set_label_text(self.name)
 
 
-def ratio_ticks(largest: float) -> tuple[list[float], list[str]]:
-    """Ticks for log ratios up to some size: where they are, and ratios such as 4 : 1."""
+def ratio_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+    """Ticks for log ratios between two ends: where they are, and ratios such as 4 : 1."""
     scales = {
         0.06: (1.02, 1.05),
         0.25: (1.05, 1.1, 1.2),
@@ -172,21 +200,15 @@ def ratio_ticks(largest: float) -> tuple[list[float], list[str]]:
         1.3: (1.5, 2, 3),
         2.5: (2, 4, 8),
         3.7: (2, 5, 10, 30),
+        5.0: (3, 10, 30, 100),
         7.0: (10, 100, 1000),
     }
-    steps = next((found for most, found in scales.items() if largest <= most), None)
-    if steps is None:
-        jump = int(np.ceil(largest / np.log(10) / 3))
-        steps = tuple(10.0 ** (jump * k) for k in (1, 2, 3))
-    steps = tuple(step for step in steps if np.log(step) <= largest * 1.001)
-    at = [-np.log(step) for step in reversed(steps)] + [0.0] + [np.log(step) for step in steps]
-    said = [_number(step) for step in steps]
-    labels = [f"1 : {s}" for s in reversed(said)] + ["1 : 1"] + [f"{s} : 1" for s in said]
-    return [float(a) for a in at], labels
-
-
-def _number(step: float) -> str:
-    return f"{step:g}" if step < 1e4 else f"1e{round(np.log10(step))}"
+    largest = max(-low, high)
+    steps = next(found for most, found in scales.items() if largest <= most)
+    said = [1 / step for step in reversed(steps)] + [1.0, *steps]
+    at = {float(np.log(ratio)): ratio for ratio in said if low <= np.log(ratio) <= high}
+    labels = [f"{r:g} : 1" if r >= 1 else f"1 : {1 / r:g}" for r in at.values()]
+    return list(at), labels
 
 
 def bare(ax: Axes, *sides: str) -> None:
