@@ -93,7 +93,7 @@ class Marginal:
         post = self.post
         pair = [post.names.index(name) for name in self.names]
         values = np.concatenate(self.points.values)[:, 0]
-        rows, which = _some_of_each(bins.of(values), len(bins))
+        rows, which = _some_of_each(values, bins)
         # Only leaves with points are looked up.
         leaf_points = np.maximum(post.partitions.counts.sum(axis=1), 1)
         per_point = post.masses[:, pair] / leaf_points[:, np.newaxis]
@@ -169,10 +169,11 @@ def _rows(index: int, size: int, most: int) -> IntArray:
     return np.sort(rng.choice(size, most, replace=False))
 
 
-def _some_of_each(which: IntArray, bins: int) -> tuple[IntArray, IntArray]:
-    """Some points of each bin, evenly out of all in it, and their bins, in the order of bins."""
-    order = np.argsort(which, kind="stable")
-    ends = np.searchsorted(which[order], np.arange(bins + 1))
+def _some_of_each(values: FloatArray, bins: Bins) -> tuple[IntArray, IntArray]:
+    """Some values of each bin, evenly out of all in it by rank, and their bins, both in order."""
+    order = np.argsort(values, kind="stable")
+    which = bins.of(values)
+    ends = np.searchsorted(which[order], np.arange(len(bins) + 1))
     rows = [
         order[np.linspace(first, last - 1, min(last - first, POINTS_PER_BIN)).round().astype(int)]
         for first, last in pairwise(ends.tolist())

@@ -177,10 +177,8 @@ def _in_lines(words: str, width: int = 44, most: int = 3) -> str:
     """A region in words, broken between its columns."""
     lines = [""]
     for part in " ".join(words.split()).split(" and "):
+        part = style.shortened(part, width)
         joined = f"{lines[-1]} and {part}" if lines[-1] else part
-        if len(joined) <= width:
-            lines[-1] = joined
-        else:
-            lines[-1:] = [lines[-1] + " and", part] if lines[-1] else [style.shortened(part, width)]
+        lines[-1:] = [joined] if len(joined) <= width else [f"{lines[-1]} and", part]
     more = " …" * (len(lines) > most)
     return style.unread("\n".join(lines[:most]) + more)
