@@ -42,7 +42,18 @@ class Bins:
 
     def of(self, values: FloatArray) -> IntArray:
         """The bin that each value falls into."""
-        return np.clip(np.searchsorted(self.edges, values, side="right") - 1, 0, len(self) - 1)
+        last, (start, stop) = len(self) - 1, self.edges[[0, -1]]
+        if not 1e-290 < stop / 2 - start / 2 < 1e300:
+            return np.searchsorted(self.edges[1:-1], values, side="right")
+        # By arithmetic, ten times as fast as a search; rounding puts a few next to their bin.
+        with np.errstate(over="ignore"):
+            guess = np.clip((values - start) * ((last + 1) / (stop - start)), 0, last)
+        found: IntArray = guess.astype(np.intp)
+        low, high = self.edges[:-1].copy(), self.edges[1:].copy()
+        low[0], high[-1] = -np.inf, np.inf
+        wrong = np.flatnonzero((values < low[found]) | (values >= high[found]))
+        found[wrong] = np.searchsorted(self.edges[1:-1], values[wrong], side="right")
+        return found
 
     def counts(self, values: FloatArray) -> IntArray:
         """How many of some values fall into each bin."""

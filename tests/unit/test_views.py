@@ -47,6 +47,19 @@ def test_every_value_falls_into_a_bin():
         assert (bins.edges[-1] >= np.max(values)) or bins.open_high
 
 
+def test_values_are_found_as_by_a_search():
+    rng = np.random.default_rng(0)
+    for values in (
+        rng.normal(size=3000),
+        rng.standard_cauchy(3000),
+        rng.normal(size=3000).round(1),
+    ):
+        bins = bins_of(values)
+        asked = np.concatenate([values, bins.edges, np.nextafter(bins.edges, -np.inf)])
+        expected = np.clip(np.digitize(asked, bins.edges) - 1, 0, len(bins) - 1)
+        np.testing.assert_array_equal(bins.of(asked), expected)
+
+
 def test_whole_numbers_get_bins_of_whole_numbers():
     bins = bins_of([0, 1, 1, 2, 5, 9])
     np.testing.assert_allclose(bins.edges, np.arange(-0.5, 10))
