@@ -120,15 +120,14 @@ class Marginal:
         views = [view for view in self.post._by_frame() if view[0].straight]
         if not views:
             return [], np.empty(0)
-        frame, partitions, rows = max(views, key=lambda view: len(view[1]))
-        which = int(np.argmax(self.post.model.log_weights(partitions)))
-        first = rows.start + int(partitions.starts[which])
-        last = first + int(partitions.leaves[which])
+        frame, partitions, _ = max(views, key=lambda view: len(view[1]))
+        shown = partitions.one(int(np.argmax(self.post.model.log_weights(partitions))))
         pair = [self.post.names.index(name) for name in self.names]
-        p, q = np.log(self.post.mean_masses()[first:last, pair]).T
-        return all_ends(frame.domain, *partitions.one(which).boxes()), p - q
+        p, q = np.log(self.post.model.mean_masses(shown.counts, shown.starts)[:, pair]).T
+        return all_ends(frame.domain, *shown.boxes()), p - q
 
 
+# By posterior, which none of the values refers to: they go with it.
 _fitted: WeakKeyDictionary[Posterior, dict[Any, Marginal]] = WeakKeyDictionary()
 
 
@@ -136,25 +135,19 @@ def marginal(
     post: Posterior, points: Samples, columns: tuple[int, ...], pair: tuple[int, int]
 ) -> Marginal:
     """The comparison of two sets in some columns alone, worked out once."""
-    known = _fitted.setdefault(post, {})
-    if (columns, pair) not in known:
-        known[columns, pair] = _fit(post, points, columns, pair)
-    return known[columns, pair]
-
-
-def _fit(
-    post: Posterior, points: Samples, columns: tuple[int, ...], pair: tuple[int, int]
-) -> Marginal:
     if columns == tuple(range(len(post.columns))) and len(post.names) == 2:
         values = tuple(thinned(rows, s) for s, rows in enumerate(points.values))
         names = (post.names[pair[0]], post.names[pair[1]])
         return Marginal(post, names, replace(points, values=values))
-    from cobpm.api import compare
+    known = _fitted.setdefault(post, {})
+    if (columns, pair) not in known:
+        from cobpm.api import compare
 
-    x, y = (thinned(points.values[s], s)[:, columns] for s in pair)
-    fitted = compare(x, y, draws=DRAWS, rng=0)
-    assert fitted.samples is not None
-    return Marginal(fitted, ("x", "y"), fitted.samples)
+        x, y = (thinned(points.values[s], s)[:, columns] for s in pair)
+        fitted = compare(x, y, draws=DRAWS, rng=0)
+        assert fitted.samples is not None
+        known[columns, pair] = Marginal(fitted, ("x", "y"), fitted.samples)
+    return known[columns, pair]
 
 
 def thinned(values: FloatArray, index: int, most: int = MOST_ROWS) -> FloatArray:

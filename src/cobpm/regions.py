@@ -179,7 +179,7 @@ def _in_words(end: float, half: float, dated: bool = False) -> str:
     if dated and abs(end) < FARTHEST_DATE:
         time = np.datetime64(round(end * 1e6), "us")
         units = [
-            unit for unit, seconds in UNITS.items() if seconds <= half / 5 or not end % seconds
+            unit for unit, seconds in UNITS.items() if seconds <= half / 2 or not end % seconds
         ]
         return str(time.astype(f"datetime64[{units[0] if units else 'us'}]")).replace("T", " ")
     exact = f"{end + 0.0:.15g}"  # minus zero becomes zero

@@ -1,5 +1,8 @@
 """The numbers behind the pictures, against what can be worked out without them."""
 
+import gc
+import weakref
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -217,6 +220,17 @@ def test_many_rows_give_the_same_picture_twice():
     views = [column_view(cobpm.compare(x, y, rng=k, frames=1, draws=50), "c2") for k in (0, 1)]
     np.testing.assert_array_equal(views[0].log_ratio, views[1].log_ratio)
     assert views[0].tv == views[1].tv
+
+
+def test_pictures_do_not_keep_a_posterior_alive():
+    rng = np.random.default_rng(0)
+    for d in (1, 3):
+        post = cobpm.compare(rng.normal(size=(50, d)), rng.normal(size=(50, d)), rng=0, draws=50)
+        column_view(post, "c1")
+        remembered = weakref.ref(post)
+        del post
+        gc.collect()
+        assert remembered() is None
 
 
 def test_a_constant_column_is_one_bin():

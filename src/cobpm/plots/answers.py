@@ -12,7 +12,7 @@ from cobpm import divergences as family
 from cobpm.arrays import FloatArray
 from cobpm.bins import choose_bins
 from cobpm.plots import style
-from cobpm.plots.columns import SHARPEST, mark_ratio, ratio_limits
+from cobpm.plots.columns import mark_ratio, ratio_limits
 from cobpm.samples import check_level
 
 if TYPE_CHECKING:
@@ -109,8 +109,7 @@ def regions(
     table = post.regions(level=level, first=sets[0], second=sets[1]).head(most)
     ax = style.axes(ax, 7.5, 1.0 + 0.5 * len(table))
     estimate, low, high = (
-        np.clip(table[name].to_numpy(), -SHARPEST, SHARPEST)
-        for name in ("log_ratio", "log_ratio_low", "log_ratio_high")
+        table[name].to_numpy() for name in ("log_ratio", "log_ratio_low", "log_ratio_high")
     )
     rows = -np.arange(len(table))
     limits = ratio_limits(low, high)
@@ -120,7 +119,8 @@ def regions(
         sure = int(a > 0) - int(b < 0)
         paint: Any = {1: colours[0], -1: colours[1], 0: style.ink(ax, 0.6)}[sure]
         ax.plot([a, b], [row, row], color=paint, linewidth=2, solid_capstyle="butt")
-        ax.plot(middle, row, "o", color=paint, markersize=6)
+        marker = "<" if middle < limits[0] else ">" if middle > limits[1] else "o"  # off the axis
+        ax.plot(np.clip(middle, *limits), row, marker, color=paint, markersize=6, clip_on=False)
     ax.set_yticks(rows, [_in_lines(words) for words in table["where"]], fontsize="small")
     ax.set_ylim(-len(table) + 0.4, 0.6)
     ax.set_xlim(*limits)
@@ -137,7 +137,8 @@ def _cloud(ax: Axes, draws: FloatArray, base: float, most: float) -> None:
     if len(above) > 1:
         grid, curve = _smooth(above, most)
         top = base + 0.72 * (1 - at_zero) * curve
-        ax.fill_between(grid, base, top, color=style.mixed(ax, style.NEITHER, 0.4), linewidth=0)
+        paint = style.mixed(ax, style.NEITHER, 0.6 if style.is_dark(ax) else 0.4)
+        ax.fill_between(grid, base, top, color=paint, linewidth=0)
     if at_zero > 0:
         ax.plot(
             [0, 0],
@@ -173,7 +174,7 @@ def _row_name(label: str) -> str:
     return fill(style.printable(label, 60), 20)
 
 
-def _in_lines(words: str, width: int = 44, most: int = 3) -> str:
+def _in_lines(words: str, width: int = 48, most: int = 3) -> str:
     """A region in words, broken between its columns."""
     lines = [""]
     for part in " ".join(words.split()).split(" and "):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from cobpm.views import ColumnView
 
-SHARPEST = 6.0  # a log ratio beyond this, 400 : 1, is drawn no farther out
+SHARPEST = float(np.log(60))  # axes for log ratios end here, though some go on
 
 
 def marginals(view: ColumnView, ax: Axes, *, legend: bool = True, title: bool = True) -> Axes:
@@ -73,11 +73,8 @@ def ratio(view: ColumnView, ax: Axes) -> Axes:
     ruler = Ruler.of(view.name, view.edges, view.dated, view.step)
     edges = ruler.put(view.edges)
     colours = style.set_colours(ax)
-    estimate, low, high = (
-        np.clip(values, -SHARPEST, SHARPEST) for values in (view.log_ratio, view.low, view.high)
-    )
-    limits = ratio_limits(low, high)
-    ax.stairs(high, edges, baseline=low, fill=True, color=style.ink(ax, 0.16), zorder=1)
+    estimate, limits = view.log_ratio, ratio_limits(view.low, view.high)
+    ax.stairs(view.high, edges, baseline=view.low, fill=True, color=style.ink(ax, 0.16), zorder=1)
     for colour, sign in ((colours[0], 1), (colours[1], -1)):
         sure = np.where(view.sign == sign, estimate, np.nan)
         ax.stairs(
@@ -95,9 +92,9 @@ def ratio(view: ColumnView, ax: Axes) -> Axes:
 
 def ratio_limits(low: FloatArray, high: FloatArray) -> tuple[float, float]:
     """Where an axis for log ratios begins and ends, so that intervals are seen and zero is."""
-    ends = float(np.nanmin(low, initial=-0.1)), float(np.nanmax(high, initial=0.1))
-    room = 0.06 * (ends[1] - ends[0])
-    return ends[0] - room, ends[1] + room
+    start, stop = float(np.nanmin(low, initial=-0.1)), float(np.nanmax(high, initial=0.1))
+    room = 0.06 * (stop - start)
+    return max(start - room, -SHARPEST), min(stop + room, SHARPEST)
 
 
 def mark_ratio(axis: Any, limits: tuple[float, float], sets: tuple[str, str]) -> None:

@@ -69,10 +69,10 @@ def _scatter(ax: Axes, view: MapView, across: Ruler, up: Ruler) -> None:
         ax.scatter(
             across.put(points[:, 0]),
             up.put(points[:, 1]),
-            s=size,
+            s=size * (1.4 if marker == "^" else 1.0),  # a triangle fills less
             marker=marker,
             color=paint,
-            alpha=float(np.clip(300 / most, 0.55, 0.9)),
+            alpha=float(np.clip(300 / most, 0.7, 0.9)),
             linewidths=0,
             rasterized=most > 300,
             zorder=2,
@@ -104,5 +104,5 @@ def _outline(ax: Axes, view: MapView, across: Ruler, up: Ruler) -> None:
     rims = across.put(view.edges[0][[0, -1]]), up.put(view.edges[1][[0, -1]])
     upright = [[(x, a), (x, b)] for x, a, b in zip(right, low, high, strict=True) if x < rims[0][1]]
     level = [[(a, y), (b, y)] for y, a, b in zip(high, left, right, strict=True) if y < rims[1][1]]
-    lines = LineCollection(upright + level, colors=[style.ink(ax, 0.45)], linewidths=0.7, zorder=1)
+    lines = LineCollection(upright + level, colors=[style.ink(ax, 0.55)], linewidths=0.7, zorder=1)
     ax.add_collection(lines, autolim=False)

@@ -106,7 +106,7 @@ def stronger(ax: Axes, colour: str) -> Colour:
     """A colour farther away from the background, for points on an area of that colour."""
     from matplotlib.colors import to_rgb
 
-    r, g, b = 0.75 * np.array(to_rgb(colour)) + (0.25 if is_dark(ax) else 0.0)
+    r, g, b = 0.6 * np.array(to_rgb(colour)) + (0.4 if is_dark(ax) else 0.0)
     return (float(r), float(g), float(b))
 
 
@@ -116,11 +116,11 @@ def ratio_colours(ax: Axes) -> Colormap:
 
     first, second = set_colours(ax)
     stops = [
-        mixed(ax, second, 0.95),
-        mixed(ax, second, 0.45),
+        mixed(ax, second, 0.85),
+        mixed(ax, second, 0.4),
         ink(ax, 0.14 if is_dark(ax) else 0.06),
-        mixed(ax, first, 0.45),
-        mixed(ax, first, 0.95),
+        mixed(ax, first, 0.4),
+        mixed(ax, first, 0.85),
     ]
     return LinearSegmentedColormap.from_list("cobpm ratio", stops)
 
