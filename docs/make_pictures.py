@@ -1,45 +1,27 @@
-"""Draw the pictures of plots.md: `python docs/make_pictures.py` writes them to docs/pictures/."""
+"""Run the examples of plots.md and keep what they draw: `python docs/make_pictures.py`."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import matplotlib
-import numpy as np
-import pandas as pd
 
-import cobpm
-
-HERE = Path(__file__).parent / "pictures"
-
-
-def patients(seed: int, count: int, age: float, visits: float, days: int) -> pd.DataFrame:
-    """A made-up table with a row per patient."""
-    rng = np.random.default_rng(seed)
-    admitted = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, days, count), "D")
-    return pd.DataFrame(
-        {
-            "age": rng.normal(age, 10, count),
-            "visits": rng.poisson(visits, count),
-            "cost": np.where(rng.random(count) < 0.4, 0.0, rng.lognormal(3, 1, count)),
-            "admitted": admitted,
-        }
-    )
+HERE = Path(__file__).parent
+EXAMPLE = re.compile(r"```python\n(.*?)```(?:\s*!\[.*?\]\((.*?)\))?", re.DOTALL)
 
 
 def main() -> None:
-    """Draw them all."""
+    """Write the picture that follows each example to where the page looks for it."""
     matplotlib.use("agg")
-    HERE.mkdir(exist_ok=True)
-    last, this = patients(0, 1500, 40, 2.0, 300), patients(1, 1800, 44, 2.6, 330)
-    post = cobpm.fit({"last year": last, "this year": this}, rng=0)
-    pictures = {
-        "overview": post.plot()["where"],
-        "map": post.plot.map(["age", "visits"]),
-        "ratio": post.plot.ratio("age"),
-        "columns": post.plot.columns(["age", "visits"])[0],
-        "regions": post.plot.regions(most=6),
-    }
-    for name, ax in pictures.items():
-        ax.figure.savefig(HERE / f"{name}.png", dpi=80)
+    import matplotlib.pyplot as plt
+
+    names: dict[str, Any] = {}
+    for code, picture in EXAMPLE.findall((HERE / "plots.md").read_text(encoding="utf-8")):
+        exec(compile(code, "plots.md", "exec"), names)
+        if picture:
+            (HERE / picture).parent.mkdir(exist_ok=True)
+            plt.gcf().savefig(HERE / picture, dpi=80)
+            plt.close("all")
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ class Plots:
     ) -> Axes:
         """The posterior of one or several divergences, each with its median and interval.
 
-        The post at zero is the probability that there is no difference.
+        Draws without any difference stand as a post at zero, as high as their share.
 
         Args:
             divergence: One divergence or several; see `Posterior.draws`.
