@@ -162,8 +162,9 @@ def _smooth(draws: FloatArray, most: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _in_figures(median: float, low: float, high: float) -> str:
-    """An estimate with its interval, all to the same place."""
-    places = int(np.clip(3 - np.ceil(np.log10(max(high, 1e-6))), 0, 3 if high > 0.01 else 6))
+    """An estimate with its interval, to as many places as that needs."""
+    width = max(high - low, 1e-6)
+    places = int(np.clip(1 - np.floor(np.log10(width)), 2, 6)) if high else 0
     middle, start, end = (f"{value:.{places}f}" if value else "0" for value in (median, low, high))
     return f"{middle}  ({start} – {end})"
 
