@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Container
+from dataclasses import dataclass, fields, replace
 from math import ceil, log10
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from cobpm.arrays import BoolArray, FloatArray, IntArray
 from cobpm.model import PaperModel
-from cobpm.samples import Seen, bad
+from cobpm.samples import Seen, bad, dated_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from cobpm.frames import Frame
     from cobpm.partitions import Partitions
     from cobpm.posterior import Posterior
+
+UNITS = {"D": 86400, "m": 60, "s": 1}  # of dates, in seconds
+FARTHEST_DATE = 2.5e11  # seconds: the years 5952 BC to 9892, which all can be written
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Ends:
         has_high: Whether the upper end lies in the region itself.
         cut_low: Whether the region ends there because of a cut, and not where the column does.
         cut_high: The same for the upper end.
+        dated: Whether values are dates, in seconds since the start of 1970 (UTC).
     """
 
     name: str
@@ -42,17 +47,19 @@ class Ends:
     has_high: BoolArray
     cut_low: BoolArray
     cut_high: BoolArray
+    dated: bool = False
 
     def at(self, rows: IntArray) -> Ends:
         """Some of the regions."""
-        return Ends(self.name, *(getattr(self, entry.name)[rows] for entry in fields(self)[1:]))
+        arrays = {entry.name: getattr(self, entry.name)[rows] for entry in fields(self)[1:-1]}
+        return replace(self, **arrays)
 
     def sentences(self) -> list[str]:
         """Each region's part in words; empty where the column is not cut."""
         parts = []
         for row, (a, b) in enumerate(zip(self.low.tolist(), self.high.tolist(), strict=True)):
             half = b / 2 - a / 2  # halved first: the difference may overflow
-            low, high = _in_words(a, half), _in_words(b, half)
+            low, high = (_in_words(end, half, self.dated) for end in (a, b))
             above, below = ("≤" if has[row] else "<" for has in (self.has_low, self.has_high))
             if not (self.cut_low[row] or self.cut_high[row]):
                 parts.append("")
@@ -74,7 +81,8 @@ def region_table(post: Posterior, level: float, pair: tuple[int, int] | None) ->
     frame, partitions, leaves = _straightest(post)
     shown = partitions.one(int(np.argmax(post.model.log_weights(partitions))))
     levels, indices = shown.boxes()
-    ends = all_ends(frame.domain, levels, indices)
+    dated = dated_columns(post.notices, post.columns)
+    ends = all_ends(frame.domain, levels, indices, dated)
     counts = shown.counts.astype(np.int64)
     # The ratio model says nothing of how the pooled points lie inside a leaf, so ask the points.
     points = None if isinstance(post.model, PaperModel) else counts.sum(axis=1)
@@ -128,7 +136,9 @@ def _straightest(post: Posterior) -> tuple[Frame, Partitions, slice]:
     return max(views, key=lambda view: len(view[1]))
 
 
-def all_ends(domain: Domain, levels: IntArray, indices: IntArray) -> list[Ends]:
+def all_ends(
+    domain: Domain, levels: IntArray, indices: IntArray, dated: Container[int] = ()
+) -> list[Ends]:
     """What boxes span in every column that varies; they are given as by `Partitions.boxes`."""
     found = []
     for active, column in enumerate(domain.active):
@@ -138,7 +148,8 @@ def all_ends(domain: Domain, levels: IntArray, indices: IntArray) -> list[Ends]:
         low, high = domain.interval(active, start, stop)
         has_low, has_high = domain.has_ends(active, start, stop)
         name = domain.columns[column]
-        found.append(Ends(name, low, high, has_low, has_high, start > 0.0, stop < 1.0))
+        cuts = start > 0.0, stop < 1.0
+        found.append(Ends(name, low, high, has_low, has_high, *cuts, column in dated))
     return found
 
 
@@ -163,8 +174,14 @@ def _summed(values: Any, groups: list[IntArray], axis: int) -> Any:
     return np.stack([values.take(group, axis=axis).sum(axis=axis) for group in groups], axis=axis)
 
 
-def _in_words(end: float, half: float) -> str:
+def _in_words(end: float, half: float, dated: bool = False) -> str:
     """The end of an interval: exact if that is short, else as many digits as its width needs."""
+    if dated and abs(end) < FARTHEST_DATE:
+        time = np.datetime64(round(end * 1e6), "us")
+        units = [
+            unit for unit, seconds in UNITS.items() if seconds <= half / 2 or not end % seconds
+        ]
+        return str(time.astype(f"datetime64[{units[0] if units else 'us'}]")).replace("T", " ")
     exact = f"{end + 0.0:.15g}"  # minus zero becomes zero
     if len(exact) <= 8 or half == 0.0:
         return exact

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
+import re
 import reprlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -352,6 +353,17 @@ def _as_float(
 def _time_notice(where: str, dated: bool) -> str:
     kind, since = ("dates", " since the start of 1970 (UTC)") if dated else ("durations", "")
     return f"the {kind} in {where} were read as seconds{since}."
+
+
+def dated_columns(notices: Iterable[str], columns: Sequence[str]) -> set[int]:
+    """Which columns were dates before they became seconds, as notices tell."""
+    names: set[str] = set()
+    for notice in notices:
+        said = re.search(r"the dates in (column )?'(.*)' were read as seconds since", notice)
+        if said and (not said[1] or len(columns) == 1):  # an array, or series of two names
+            return set(range(len(columns)))
+        names |= {said[2]} if said else set()
+    return {k for k, name in enumerate(columns) if name in names}
 
 
 def _rounding_notice(values: FloatArray, where: str, whole: bool) -> tuple[str, ...]:
