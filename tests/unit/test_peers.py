@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from benchmarks import peers
-from benchmarks.problems import DIVERGENCES, TUNING, UNTOUCHED
+from benchmarks.problems import TUNING, UNTOUCHED
+from cobpm.experiments.laws import DIVERGENCES
 
 PROBLEMS = {problem.name: problem for problem in TUNING + UNTOUCHED}
 PEERS = {name: (modules, peer) for name, modules, peer in peers.PEERS}
