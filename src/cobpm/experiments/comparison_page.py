@@ -149,7 +149,8 @@ def _claims(numbers: Numbers) -> str:
         f"deviation than NWJ-M1 in {spread('co-BPM', 'NWJ-M1')} and than NWJ-M2 in "
         f"{spread('co-BPM', 'NWJ-M2')} settings.",
         f"*The convex programs are difficult, and more so for large samples*: at n = {largest:,} "
-        f"they take {seconds['NWJ-M1']:.1f} s of processor time for M1 and {seconds['NWJ-M2']:.1f} s for M2, against "
+        f"they take {seconds['NWJ-M1']:.1f} s of processor time for M1 and "
+        f"{seconds['NWJ-M2']:.1f} s for M2, against "
         f"{seconds['co-BPM']:.2f} s for co-BPM, {seconds['PC-1']:.3f} s for PC-1 and "
         f"{seconds['PC-10']:.3f} s for PC-10. With the kernel matrix factored the programs are "
         "slow rather than difficult.",
