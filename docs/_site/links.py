@@ -24,7 +24,7 @@ LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)#\s]+)")
 def home(path: Path) -> Path | None:
     """Where a file of the repository is on the site, if it is in another place there."""
     if path == ROOT / "CHANGELOG.md":
-        return DOCS / "changelog.md"
+        return DOCS / "results" / "changelog.md"
     if path.parent in RESULTS:
         return DOCS / "results" / path.parent.parent.name / path.name
     if path.parent == DOCS / "gallery" and path.suffix == ".py":
@@ -36,7 +36,7 @@ def home(path: Path) -> Path | None:
 
 def origin(page: Path) -> Path:
     """Where the links of a page start from."""
-    if page == DOCS / "changelog.md":
+    if page == DOCS / "results" / "changelog.md":
         return ROOT
     if page.is_relative_to(DOCS / "results"):
         return ROOT / page.parent.name / "results"

@@ -17,20 +17,16 @@ def public(
 ) -> nodes.Node | None:
     """Lead `cobpm.posterior.Posterior`, where a class is at home, to `cobpm.Posterior`."""
     target = node.get("reftarget", "")
-    module, _, rest = target.removeprefix("cobpm.").partition(".")
+    rest = target.removeprefix("cobpm.").partition(".")[2]
     name = rest.partition(".")[0]
     if not target.startswith("cobpm.") or name not in cobpm.__all__:
         return None
     domain = env.domains["py"]
     assert app.builder is not None
-    return domain.resolve_xref(
-        env, node["refdoc"], app.builder, "obj", f"cobpm.{rest}", node, text
-    )
+    return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", f"cobpm.{rest}", node, text)
 
 
-def skip(
-    app: Sphinx, what: str, name: str, item: Any, skipped: bool, options: Any
-) -> bool | None:
+def skip(app: Sphinx, what: str, name: str, item: Any, skipped: bool, options: Any) -> bool | None:
     """Leave out what Python writes about the fields of a named tuple."""
     about = getattr(item, "__doc__", None) or ""
     return True if about.startswith("Alias for field number") else None

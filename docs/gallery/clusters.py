@@ -90,7 +90,7 @@ each = cobpm.pairwise(
 each.to_frame().round(3)
 
 # %%
-# - **The number of clusters** was given. Spectral clustering finds as many as it is told to; look at
-#   the map and the tree.
+# - **The number of clusters** was given. Spectral clustering finds as many as it is told to; look
+#   at the map and the tree.
 # - **Units and zeros.** A sensor that reports in other units is another distribution. That may be
 #   just what you want to find.

@@ -80,8 +80,8 @@ plt.show()
 #
 # - **Cause and difference.** The groups were made by lot, so the difference is the treatment's
 #   doing. Between groups that formed themselves it could be anything.
-# - **Borders are not thresholds.** Regions end at dyadic cuts of the mapped columns. The true border
-#   is at an age of 55; the cuts are where halving happens to put them. Averaged over thousands of
-#   partitions, the picture is better than any one of them.
+# - **Borders are not thresholds.** Regions end at dyadic cuts of the mapped columns. The true
+#   border is at an age of 55; the cuts are where halving happens to put them. Averaged over
+#   thousands of partitions, the picture is better than any one of them.
 # - **Regions are found after looking.** They say where the difference is once you know that there
 #   is one. To decide whether there is, use the test.

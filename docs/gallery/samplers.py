@@ -26,8 +26,8 @@ import cobpm
 
 def log_density(z):
     bent = z[..., 1] - 0.1 * z[..., 0] ** 2
-    left = np.log(0.6) - 0.5 * ((z[..., 0] + 6) ** 2 + bent ** 2)
-    right = np.log(0.4) - 0.5 * ((z[..., 0] - 6) ** 2 + bent ** 2)
+    left = np.log(0.6) - 0.5 * ((z[..., 0] + 6) ** 2 + bent**2)
+    right = np.log(0.4) - 0.5 * ((z[..., 0] - 6) ** 2 + bent**2)
     return np.logaddexp(left, right)
 
 
@@ -66,8 +66,8 @@ for name, draws in (("random walk", stuck), ("tempering", tempered)):
 # The answer
 # ----------
 #
-# Draws of a chain depend on each other, and ``cobpm`` takes rows for independent. So keep every tenth
-# (there is more on this below).
+# Draws of a chain depend on each other, and ``cobpm`` takes rows for independent. So keep every
+# tenth (there is more on this below).
 
 x, y = stuck[::10].reshape(-1, 2), tempered[::10].reshape(-1, 2)
 post = cobpm.compare(x, y, rng=0)

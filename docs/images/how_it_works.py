@@ -83,8 +83,8 @@ def draw_divergence(ax, post) -> None:
     ax.hist(post.draws("tv"), 50, color=GREY, alpha=0.6)
     ax.axvline(truth, color="k", linestyle=":", label="truth")
     ax.hlines(5, low, high, color="k", linewidth=5, label="90% interval")
-    ax.set(title="4  The divergence of each cut: how much, how sure", xlabel="total variation distance")
-    ax.set(yticks=[], ylabel="draws")
+    ax.set(title="4  The divergence of each cut: how much, how sure", yticks=[], ylabel="draws")
+    ax.set_xlabel("total variation distance")
     ax.legend(frameon=False)
 
 
