@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
 from typing import Any
 
 from docutils import nodes
@@ -10,6 +11,8 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 import cobpm
+
+KEPT: dict[str, list[str]] = {}
 
 
 def public(
@@ -32,8 +35,42 @@ def skip(app: Sphinx, what: str, name: str, item: Any, skipped: bool, options: A
     return True if about.startswith("Alias for field number") else None
 
 
+def results(
+    app: Sphinx, what: str, name: str, item: Any, options: Any, signature: str, returns: str
+) -> tuple[str, str] | None:
+    """Leave out how to make a result: the functions do that."""
+    return ("", "") if what == "class" and is_dataclass(item) else None
+
+
+def keep(app: Sphinx, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
+    """Remember the text of a property; napoleon takes what is before a colon for its type."""
+    if what == "property":
+        KEPT[name] = list(lines)
+
+
+def give_back(app: Sphinx, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
+    """Undo what napoleon made of it."""
+    if what == "property":
+        lines[:] = KEPT.pop(name)
+
+
+def plain_types(app: Sphinx, tree: nodes.document, docname: str) -> None:
+    """Leave out the type of what may be anything: the words that follow say more."""
+    for field in tree.findall(nodes.field_body):
+        for word in [word for word in field.findall(nodes.emphasis) if word.astext() == "Any"]:
+            line = word.parent
+            place = line.index(word)
+            around = line.children[place - 1 : place + 2 : 2]
+            if [part.astext() for part in around] == [" (", ")"]:
+                line.children[place - 1 : place + 2] = []
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Listen to Sphinx."""
     app.connect("missing-reference", public)
     app.connect("autodoc-skip-member", skip)
+    app.connect("autodoc-process-signature", results)
+    app.connect("autodoc-process-docstring", keep, priority=400)  # napoleon is at 500
+    app.connect("autodoc-process-docstring", give_back, priority=600)
+    app.connect("doctree-resolved", plain_types)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

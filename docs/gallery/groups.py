@@ -6,7 +6,7 @@ Patients were assigned to a treatment or a placebo by lot. After three months th
 blood pressure was measured. Does the treatment do anything, and for whom?
 
 The data is simulated. The treatment lowers the pressure of patients younger than 55 by 10 on
-average and raises that of the others by about 6, so that all in all nothing seems to happen.
+average and raises that of the others by 5.5, so that all in all nothing seems to happen.
 """
 
 # %%
