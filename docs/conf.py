@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -19,12 +20,12 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx_click",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "links",  # those from here on are in docs/_site
-    "mathml",
     "references",
 ]
 exclude_patterns = ["_build", "_site", "gallery", "Thumbs.db", ".DS_Store"]
@@ -44,7 +45,11 @@ templates_path = ["_templates"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4  # the same as on GitHub
 myst_dmath_double_inline = True
-html_math_renderer = "mathml"
+# MathJax from a package, one script for all, so that formulas need no network either.
+_script = distribution("sphinx-mathjax-offline").locate_file(
+    "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
+)
+mathjax_path = "tex-svg.js"
 
 # --- reference ---------------------------------------------------------------------------------
 
@@ -85,7 +90,7 @@ html_theme = "furo"
 html_title = f"cobpm {release}"
 html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
-html_static_path = ["_static"]
+html_static_path = ["_static", str(_script)]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
