@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
-import cobpm
 from cobpm import divergences
 from cobpm.arrays import FloatArray, IntArray
 from cobpm.divergences import Asked, Divergence
@@ -31,6 +27,8 @@ from cobpm.threads import thread_count
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+
+    from cobpm.plots import Plots
 
 READ_OUTS = ("mean", "median", "plug")
 
@@ -351,6 +349,13 @@ class Posterior:
             return Band(found.estimate * factor, found.low * factor, found.high * factor)
         return found * factor
 
+    @property
+    def plot(self) -> Plots:
+        """Pictures: `plot()` for an overview, `plot.map()`, `plot.columns()` … for one of them."""
+        from cobpm.plots import Plots
+
+        return Plots(self)
+
     # --- elsewhere -----------------------------------------------------------------------------
 
     def save(self, path: Any) -> None:
@@ -537,24 +542,6 @@ def draw_masses(partitions: Partitions, model: PaperModel | RatioModel, seed: in
     return masses
 
 
-def provenance(settings: Mapping[str, Any], samples: Samples) -> dict[str, Any]:
-    """What is needed to tell later how a result came about."""
-    fingerprint = hashlib.sha256()
-    for values in samples.values:
-        fingerprint.update(np.ascontiguousarray(values).data)
-    return {
-        "cobpm": cobpm.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "settings": dict(settings),
-        "sets": dict(zip(samples.names, samples.sizes, strict=True)),
-        "columns": list(samples.columns),
-        "data_sha256": fingerprint.hexdigest(),
-    }
-
-
 def load(path: Any) -> Posterior:
     """Read a posterior that `Posterior.save` wrote."""
     from cobpm.storage import load
@@ -562,4 +549,4 @@ def load(path: Any) -> Posterior:
     return load(path)
 
 
-__all__ = ["Band", "Interval", "Posterior", "draw_masses", "load", "provenance"]
+__all__ = ["Band", "Interval", "Posterior", "draw_masses", "load"]
