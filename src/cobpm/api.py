@@ -20,8 +20,9 @@ from cobpm.engines.exact import BYTES_PER_REGION
 from cobpm.frames import Frame, check_frames, fit_frames
 from cobpm.model import PaperModel, improper_because
 from cobpm.pairs import PARTITIONS, Pairwise, PairwiseInterrupted, Question, joint
-from cobpm.posterior import READ_OUTS, Posterior, provenance
+from cobpm.posterior import READ_OUTS, Posterior
 from cobpm.progress import Progress, shown
+from cobpm.provenance import provenance
 from cobpm.ratio_model import RatioModel
 from cobpm.samples import (
     Samples,

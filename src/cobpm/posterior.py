@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
-import cobpm
 from cobpm import divergences
 from cobpm.arrays import FloatArray, IntArray
 from cobpm.divergences import Asked, Divergence
@@ -537,24 +533,6 @@ def draw_masses(partitions: Partitions, model: PaperModel | RatioModel, seed: in
     return masses
 
 
-def provenance(settings: Mapping[str, Any], samples: Samples) -> dict[str, Any]:
-    """What is needed to tell later how a result came about."""
-    fingerprint = hashlib.sha256()
-    for values in samples.values:
-        fingerprint.update(np.ascontiguousarray(values).data)
-    return {
-        "cobpm": cobpm.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "settings": dict(settings),
-        "sets": dict(zip(samples.names, samples.sizes, strict=True)),
-        "columns": list(samples.columns),
-        "data_sha256": fingerprint.hexdigest(),
-    }
-
-
 def load(path: Any) -> Posterior:
     """Read a posterior that `Posterior.save` wrote."""
     from cobpm.storage import load
@@ -562,4 +540,4 @@ def load(path: Any) -> Posterior:
     return load(path)
 
 
-__all__ = ["Band", "Interval", "Posterior", "draw_masses", "load", "provenance"]
+__all__ = ["Band", "Interval", "Posterior", "draw_masses", "load"]

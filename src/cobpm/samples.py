@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
+import re
 import reprlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -352,6 +353,15 @@ def _as_float(
 def _time_notice(where: str, dated: bool) -> str:
     kind, since = ("dates", " since the start of 1970 (UTC)") if dated else ("durations", "")
     return f"the {kind} in {where} were read as seconds{since}."
+
+
+def dated(notices: Iterable[str]) -> set[str | None]:
+    """The columns that notices say were dates; None stands for all columns of an array."""
+    found: set[str | None] = set()
+    for notice in notices:
+        if said := re.search(r"the dates in (?:column )?'(.*)' were read as seconds since", notice):
+            found.add(said[1] if "the dates in column '" in notice else None)
+    return found
 
 
 def _rounding_notice(values: FloatArray, where: str, whole: bool) -> tuple[str, ...]:
