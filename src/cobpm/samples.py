@@ -20,10 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cobpm.arrays import FloatArray
+from cobpm.units import common_kind
 
 LARGEST_EXACT = 2**53  # from here on, float64 cannot tell neighbouring integers apart
 LARGEST_COUNT = 2**31 - 1  # products of two still fit into 64 bits
 MOST_SETS = 2**16  # the index of a set is stored in 16 bits
+ARRAY_KINDS = {"b": "boolean", "i": "integer", "u": "integer", "M": "moment"}  # of NumPy's
 
 
 class InputError(ValueError):
@@ -68,6 +70,11 @@ def bad(parameter: str, owner: str, rule: str, value: object, way_out: str = "")
     return InputError(f"{text} {way_out}".rstrip())
 
 
+def bad_file(path: object, rule: str, value: object, way_out: str = "") -> InputError:
+    """The same for a file that breaks a rule."""
+    return InputError(f"The file '{path}' must {rule}. Got {_shown(value)}. {way_out}".rstrip())
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Sample sets that passed every check.
@@ -78,12 +85,14 @@ class Samples:
         values: One C-contiguous, finite float64 matrix (n_s, d) per set. It may share memory with
             what the user passed in, so it must never be written to.
         notices: Sentences for the user about what was changed on the way.
+        kinds: What each column holds, see `cobpm.units`; empty if all hold numbers.
     """
 
     names: tuple[str, ...]
     columns: tuple[str, ...]
     values: tuple[FloatArray, ...]
     notices: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -104,10 +113,11 @@ class _Table:
     columns: tuple[str, ...] | None = None  # data frames only
     label: str | None = None  # the name of a series, which need not agree between sets
     notices: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()  # of the columns; empty if all hold numbers
 
 
 def as_samples(
-    sets: Mapping[Any, Any] | Sequence[Any],
+    sets: Samples | Mapping[Any, Any] | Sequence[Any],
     *,
     owner: str,
     names: Sequence[str] | None = None,
@@ -117,11 +127,14 @@ def as_samples(
 
     Args:
         sets: The samples, in order or by name. Each is a number sequence, a matrix with a row per
-            point, anything that NumPy reads as one of these, or a data frame or series.
+            point, anything that NumPy reads as one of these, or a data frame or series. Or samples
+            that passed already, as those from files have.
         owner: The function that the user called, for messages.
         names: Names of the sets; by default the keys of `sets`, or "1", "2", ...
         parameters: What the user calls each set, for messages; by default `samples[...]`.
     """
+    if isinstance(sets, Samples):
+        return sets
     if isinstance(sets, Mapping):
         keys, samples = list(sets), list(sets.values())
         names = [str(key) for key in keys] if names is None else names
@@ -146,7 +159,8 @@ def as_samples(
         if table.columns not in (None, columns):
             notices.append(f"In '{parameter}': columns were put in the order {_listed(columns)}.")
     values = tuple(_ordered(table, columns) for table in tables)
-    return Samples(tuple(names), columns, values, tuple(notices))
+    kinds = _common_kinds(tables, columns)
+    return Samples(tuple(names), columns, values, tuple(notices), kinds)
 
 
 def as_groups(table: Any, groups: Any, *, owner: str) -> Samples:
@@ -186,7 +200,7 @@ def as_groups(table: Any, groups: Any, *, owner: str) -> Samples:
     _check_names(names, len(names), owner)
     columns = read.columns or _default_columns(read.values.shape[1])
     values = tuple(read.values[members[label]] for label in order)
-    return Samples(tuple(names), columns, values, read.notices)
+    return Samples(tuple(names), columns, values, read.notices, read.kinds)
 
 
 def _is_missing(label: Any) -> bool:
@@ -254,6 +268,15 @@ def _common_columns(tables: list[_Table], parameters: Sequence[str], owner: str)
     return (labels.pop(),) if len(labels) == 1 else _default_columns(tables[0].values.shape[1])
 
 
+def _common_kinds(tables: list[_Table], columns: Sequence[str]) -> tuple[str, ...]:
+    found = []
+    for j, name in enumerate(columns):
+        own = [t.columns.index(name) if t.columns is not None else j for t in tables]
+        pairs = zip(tables, own, strict=True)
+        found.append(common_kind(t.kinds[k] if t.kinds else "number" for t, k in pairs))
+    return tuple(found) if set(found) != {"number"} else ()
+
+
 def _check_width(table: _Table, d: int, other: str, parameter: str, owner: str) -> None:
     width = table.values.shape[1]
     if width != d:
@@ -318,7 +341,9 @@ def _read_array(sample: Any, parameter: str, owner: str) -> _Table:
         raise bad(parameter, owner, rule, seen, way_out)
     values, notices = _as_float(np.asarray(array), f"'{parameter}'", parameter, owner)
     matrix = values[:, np.newaxis] if values.ndim == 1 else values
-    return _Table(np.ascontiguousarray(matrix), notices=notices)
+    kind = ARRAY_KINDS.get(np.asarray(array).dtype.kind, "number")
+    kinds = (kind,) * matrix.shape[1] if kind != "number" else ()
+    return _Table(np.ascontiguousarray(matrix), notices=notices, kinds=kinds)
 
 
 def _as_float(
@@ -428,9 +453,20 @@ def _read_frame(sample: Any, parameter: str, owner: str) -> _Table | None:
     for j, (name, column) in enumerate(zip(names, series, strict=True)):
         values[:, j], said = _read_column(column, f"column '{name}'", parameter, owner)
         notices += said
+    kinds = tuple(_kind(column.dtype) for column in series)
     if isinstance(frame, nw.Series):
-        return _Table(values, label=label, notices=tuple(notices))
-    return _Table(values, columns=tuple(names), notices=tuple(notices))
+        return _Table(values, label=label, notices=tuple(notices), kinds=kinds)
+    return _Table(values, columns=tuple(names), notices=tuple(notices), kinds=kinds)
+
+
+def _kind(dtype: Any) -> str:
+    """What a column of a data frame holds."""
+    import narwhals as nw
+
+    if dtype.is_integer():
+        return "integer"
+    kinds = {nw.Boolean: "boolean", nw.Date: "date", nw.Datetime: "moment"}
+    return next((kind for one, kind in kinds.items() if isinstance(dtype, one)), "number")
 
 
 def _read_column(

@@ -138,11 +138,11 @@ def _how_sure(probability: float | None, chance: float | None) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in per cent, never rounded to none or all: "63%", "0.4%", "below 0.1%"."""
+    """A share in per cent, never rounded to none or all: "63%", "0.4%", "less than 0.1%"."""
     if share < 0.001:
-        return "below 0.1%"
+        return "less than 0.1%"
     if share > 0.999:
-        return "above 99.9%" if share < 1.0 else "100%"
+        return "more than 99.9%" if share < 1.0 else "100%"
     return f"{share:.1%}" if min(share, 1 - share) < 0.0995 else f"{share:.0%}"
 
 

@@ -87,6 +87,6 @@ def test_without_a_frame_that_is_blind_to_the_sets():
 def test_percent():
     shares = [0.0, 0.0004, 0.004, 0.0996, 0.5, 0.634, 0.93, 0.9996, 1.0]
     assert [percent(share) for share in shares] == [
-        *("below 0.1%", "below 0.1%", "0.4%", "10%", "50%", "63%", "93.0%"),
-        *("above 99.9%", "100%"),
+        *("less than 0.1%", "less than 0.1%", "0.4%", "10%", "50%", "63%", "93.0%"),
+        *("more than 99.9%", "100%"),
     ]
