@@ -72,6 +72,25 @@ def _dates(low: float, high: float, most: int) -> tuple[list[float], list[str]]:
     return seconds[inside].tolist(), labels
 
 
+def widened(low: FloatArray, high: FloatArray, edge: float, step: float | None) -> FloatArray:
+    """Ends of intervals, (2, n), moved half a step outwards where they are values of a lattice.
+
+    "2 or less" and "3 or more" then touch, between their bars.
+
+    Args:
+        low: Lower ends.
+        high: Upper ends.
+        edge: The end of a bin, which lies between two values of the lattice.
+        step: Distance of the values, or None if there is no lattice.
+    """
+    ends = np.stack([low, high])
+    if step is None:
+        return ends
+    with np.errstate(invalid="ignore"):
+        on_value = np.abs((ends - edge) / step % 1.0 - 0.5) < 0.05
+    return ends + np.where(on_value, [[-step / 2], [step / 2]], 0.0)
+
+
 def across(axis: Axis, most: int = 5) -> Markup:
     """The marks of an axis below a drawing."""
     parts = []

@@ -8,9 +8,9 @@ import numpy as np
 from markupsafe import Markup
 
 from cobpm.arrays import FloatArray
-from cobpm.report.axes import Axis, across, up
+from cobpm.report.axes import Axis, across, up, widened
 from cobpm.report.names import cut
-from cobpm.report.numbers import interval, number
+from cobpm.report.numbers import axis_end, interval, number
 from cobpm.report.svg import BOX, drawing, element, share, stretched
 from cobpm.report.where import Region
 
@@ -40,8 +40,8 @@ def line_figure(
     view: ColumnView,
     name: str,
     sets: tuple[str, str],
+    tags: tuple[Markup, Markup],
     regions: tuple[Region, ...],
-    column: int,
 ) -> Markup:
     """A single column in large: both histograms, and the ratio of the densities with its band."""
     axis = _axis(view)
@@ -52,14 +52,18 @@ def line_figure(
         element("rect", class_="ground", width="100%", height="100%"),
         element("line", class_="axis", x1="0", x2="100%", y1="50%", y2="50%"),
         stretched(*_band(view, axis, end)),
-        *_spans(regions, column, axis),
+        *_spans(regions, axis, view.step),
         class_="plot",
     )
     return element(
         "figure",
-        element("p", "Points", class_="up-name"),
+        element(
+            "p", "Shares of ", tags[0], ", upwards, and ", tags[1], ", downwards", class_="up-name"
+        ),
         element("div", _histograms(view, _shape(view, sets), height=180), class_="top"),
-        element("p", "Times denser", class_="up-name"),
+        element(
+            "p", "Times denser: ", tags[0], " upwards, ", tags[1], " downwards", class_="up-name"
+        ),
         up(_ratio_marks(end)),
         element("div", ratio, class_="frame"),
         across(axis),
@@ -122,7 +126,7 @@ def _ratio_marks(end: float) -> list[tuple[float, str]]:
     places = [(0.5, "1")]
     for ratio in shown:
         part = float(np.log(ratio)) / end / 2
-        places += [(0.5 - part, number(ratio, 2)), (0.5 + part, number(ratio, 2))]
+        places += [(0.5 - part, axis_end(ratio)), (0.5 + part, axis_end(ratio))]
     # Marks that would touch are left out, the outermost ones kept.
     kept: list[tuple[float, str]] = []
     for place, label in sorted(places, key=lambda mark: -abs(mark[0] - 0.5)):
@@ -150,10 +154,10 @@ def _band(view: ColumnView, axis: Axis, end: float) -> list[Markup]:
     ]
 
 
-def _spans(regions: tuple[Region, ...], column: int, axis: Axis) -> list[Markup]:
+def _spans(regions: tuple[Region, ...], axis: Axis, step: float | None) -> list[Markup]:
     parts = []
     for region in regions:
-        a, b = axis.place(np.array([region.low[column], region.high[column]])).tolist()
+        a, b = axis.place(widened(region.low[:1], region.high[:1], axis.low, step)).ravel().tolist()
         parts.append(
             element(
                 "rect",
@@ -191,7 +195,9 @@ def _where_denser(view: ColumnView, sets: tuple[str, str]) -> str:
         if sign:
             low, high = (number(float(view.edges[k]), 4) for k in (first, last))
             if view.dated:
-                low, high = (str(np.datetime64(int(view.edges[k]), "s"))[:16] for k in (first, last))
+                low, high = (
+                    str(np.datetime64(int(view.edges[k]), "s"))[:16] for k in (first, last)
+                )
             parts.append(f"{sets[sign < 0]} from {low} to {high}")
     if not parts:
         return "Neither set is denser anywhere beyond doubt."

@@ -17,7 +17,7 @@ from cobpm.report.words import meaning
 if TYPE_CHECKING:
     from cobpm.posterior import Posterior
 
-IN_NATS = ("kl", "reverse_kl", "jeffreys", "renyi")  # they share an axis
+IN_NATS = ("kl", "reverse_kl", "jeffreys")  # they share an axis
 
 
 @dataclass(frozen=True)
@@ -80,4 +80,4 @@ def _ends(chosen: list[Divergence], highs: list[float]) -> list[float]:
 
 
 def _shares_axis(kind: Divergence) -> bool:
-    return kind.name.partition(":")[0] in IN_NATS
+    return kind.name in IN_NATS

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from markupsafe import Markup
 
-from cobpm.arrays import BoolArray, FloatArray
-from cobpm.report.axes import Axis, across, up
+from cobpm.arrays import FloatArray
+from cobpm.report.axes import Axis, across, up, widened
 from cobpm.report.names import cut
 from cobpm.report.svg import BOX, drawing, element, share, stretched
 from cobpm.report.where import Region
@@ -37,21 +37,19 @@ def patterns() -> Markup:
     return element("svg", element("defs", *fills), class_="defs", aria_hidden="true")
 
 
-def shades(log_ratio: FloatArray, low: FloatArray, high: FloatArray, known: BoolArray) -> list[str]:
-    """A class for each cell: who is denser beyond doubt, and how much; row by row."""
-    level = 1 + np.searchsorted(np.log(STEPS), np.abs(log_ratio))
-    named = np.where(
-        low > 0,
-        np.char.add("f", level.astype(str)),
-        np.where(high < 0, np.char.add("s", level.astype(str)), "none"),
-    )
-    return np.where(known, named, "").ravel().tolist()
+def shades(view: MapView) -> list[str]:
+    """A class for each cell, row by row: who is denser beyond doubt, and how much."""
+    level = (1 + np.searchsorted(np.log(STEPS), np.abs(view.log_ratio))).astype(str)
+    named = np.where(view.high < 0, np.char.add("s", level), "none")
+    named = np.where(view.low > 0, np.char.add("f", level), named)
+    return [str(name) for name in np.where(view.known, named, "").ravel()]
 
 
 def map_figure(
     view: MapView,
     names: tuple[str, str],
     columns: tuple[int, int],
+    steps: tuple[float | None, float | None],
     regions: tuple[Region, ...],
     label: str,
     key: str,
@@ -62,6 +60,7 @@ def map_figure(
         view: The numbers.
         names: Of the columns across and up, to show.
         columns: Their numbers.
+        steps: Distances of their values, where they lie on a lattice.
         regions: Rows of the table.
         label: What the map shows, in words.
         key: Id of the figure.
@@ -71,12 +70,11 @@ def map_figure(
         for side, (edges, dated) in enumerate(zip(view.edges, view.dated, strict=True))
     )
     grid = x.place(view.edges[0]) * WIDE, y.place(view.edges[1]) * HIGH
-    cells = shades(view.log_ratio, view.low, view.high, view.known)
     plot = drawing(
         label,
         element("rect", class_="ground", width="100%", height="100%"),
-        stretched(*_cell_paths(cells, *grid), *_point_paths(view, x, y)),
-        *_region_parts(regions, columns, x, y),
+        stretched(*_cell_paths(shades(view), *grid), *_point_paths(view, x, y)),
+        *_region_parts(regions, columns, steps, x, y),
         class_="plot",
     )
     return element(
@@ -106,7 +104,9 @@ def _cell_paths(cells: list[str], x: FloatArray, y: FloatArray) -> list[Markup]:
                 a, b = round(float(x[start])), round(float(x[k]))
                 found.setdefault(line[start], []).append(f"M{a} {top}H{b}V{bottom}H{a}z")
             start = k
-    return [element("path", class_=f"cell {name}", d="".join(found[name])) for name in sorted(found)]
+    return [
+        element("path", class_=f"cell {name}", d="".join(found[name])) for name in sorted(found)
+    ]
 
 
 def _point_paths(view: MapView, x: Axis, y: Axis) -> list[Markup]:
@@ -124,16 +124,21 @@ def _point_paths(view: MapView, x: Axis, y: Axis) -> list[Markup]:
 
 
 def _region_parts(
-    regions: tuple[Region, ...], columns: tuple[int, int], x: Axis, y: Axis
+    regions: tuple[Region, ...],
+    columns: tuple[int, int],
+    steps: tuple[float | None, float | None],
+    x: Axis,
+    y: Axis,
 ) -> list[Markup]:
     """Outlines of the regions, which light up with their rows; small ones lie on top."""
     if not regions:
         return []
     low, high = (np.array([getattr(r, end) for r in regions]) for end in ("low", "high"))
-    a, b = columns
-    boxes = np.column_stack(
-        [x.place(low[:, a]), x.place(high[:, a]), y.place(high[:, b]), y.place(low[:, b])]
+    (left, right), (lower, upper) = (
+        axis.place(widened(low[:, k], high[:, k], axis.low, step))
+        for axis, k, step in zip((x, y), columns, steps, strict=True)
     )
+    boxes = np.column_stack([left, right, upper, lower])
     area = (boxes[:, 1] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 2])
     tiled = _disjoint(boxes)
     parts = []
@@ -171,8 +176,8 @@ def _disjoint(boxes: FloatArray) -> bool:
     return not bool(overlap.any())
 
 
-def legend(tags: tuple[Markup, Markup]) -> Markup:
-    """What shades and marks mean."""
+def legend(tags: tuple[Markup, Markup], drawn: frozenset[str]) -> Markup:
+    """What the shades that were drawn and the marks mean."""
     steps = [f"{step:g}" for step in STEPS]
     spans = [f"< {steps[0]}", *map("{} – {}".format, steps, steps[1:]), f"> {steps[-1]}"]
     rows = [
@@ -188,6 +193,7 @@ def legend(tags: tuple[Markup, Markup]) -> Markup:
             ),
         )
         for tag, letter in zip(tags, "fs", strict=True)
+        if any(shade.startswith(letter) for shade in drawn)
     ]
     others = (("none", "no clear difference"), ("empty", "hardly any points"))
     rows.append(element("li", element("ul", *(element("li", _swatch(c), t) for c, t in others))))

@@ -20,8 +20,8 @@ from cobpm.model import PaperModel
 from cobpm.report.bars import distance_scale
 from cobpm.report.column_charts import card, line_figure
 from cobpm.report.how_different import divergence_rows
-from cobpm.report.maps import legend, map_figure, patterns
-from cobpm.report.names import clean, renamed, shown_names
+from cobpm.report.maps import legend, map_figure, patterns, shades
+from cobpm.report.names import clean, cut, renamed, shown_names
 from cobpm.report.numbers import interval, number, plain_level
 from cobpm.report.svg import element
 from cobpm.report.trust import checks, convergence_rows, frame_rows, settings
@@ -61,7 +61,7 @@ def render(
     found = verdict(post, post.names[i], post.names[j], level)
     where = regions(shown, level, *pair)
     tags = (_tag("first", pair[0]), _tag("second", pair[1]))
-    maps, map_note, cards, column_note = _pictures(post, (i, j), pair, columns, level, where)
+    maps, map_note, cards, column_note = _pictures(post, (i, j), pair, tags, columns, level, where)
     title = clean(title or "") or f"{pair[0]} and {pair[1]}, compared"
     template, style, script = _page()
     return template.render(
@@ -85,18 +85,23 @@ def render(
         verdict=_marked(post, (i, j), level, tags),
         distance=_Range(number(found.total_variation), interval(*found.interval)),
         scale=_scale(found),
+        nothing_seen=found.interval.high == 0.0,
         overlap=_overlap(found),
         same=_same(found),
         divergences=divergence_rows(shown, asked, level, *pair),
         regions=where,
+        brief=(_tag("first", cut(pair[0], 20)), _tag("second", cut(pair[1], 20))),
         regions_caption=_caption(where),
         maps=maps,
         one_column=len(columns) == 1,
         map_note=map_note,
-        legend=legend(tags),
+        legend=legend(tags, frozenset().union(*(drawn.shades for drawn in maps))),
         cards=cards,
         column_note=column_note,
-        checks=[replace(check, text=clean(check.text)) for check in checks(post, i, j, where)],
+        checks=[
+            replace(check, texts=tuple(map(clean, check.texts)))
+            for check in checks(post, i, j, where)
+        ],
         convergence=convergence_rows(post),
         frames=frame_rows(post),
         computed=_computed(post, names, columns),
@@ -133,6 +138,7 @@ class _Marked:
 class _Map:
     label: str
     figure: Markup
+    shades: frozenset[str] = frozenset()
 
 
 # --- what is asked for -------------------------------------------------------------------------
@@ -163,7 +169,10 @@ def _tag(which: str, name: str) -> Markup:
         "second": element("path", d="M5 0L10 5L5 10L0 5z"),
     }
     mark = element("svg", marks[which], viewBox="0 0 10 10", aria_hidden="true")
-    return element("span", mark, element("bdi", name), class_=f"set {which}")
+    # The mark stays on the line of what it marks.
+    head = name[: min(len(name.partition(" ")[0]), 8)]
+    held = element("span", mark, head, class_="nb")
+    return element("bdi", held, name[len(head) :], class_=f"set {which}")
 
 
 def _marked(
@@ -211,6 +220,7 @@ def _pictures(
     post: Posterior,
     pair: tuple[int, int],
     names: tuple[str, str],
+    tags: tuple[Markup, Markup],
     columns: tuple[str, ...],
     level: float,
     where: Regions,
@@ -228,13 +238,14 @@ def _pictures(
     note = ""
     if len(cards) < len(columns):
         note = f"Shown are the {len(cards)} of {len(columns)} columns that differ most."
-    return _maps(post, sets, names, columns, level, where, views), "", cards, note
+    return _maps(post, sets, names, tags, columns, level, where, views), "", cards, note
 
 
 def _maps(
     post: Posterior,
     sets: tuple[str, str],
     names: tuple[str, str],
+    tags: tuple[Markup, Markup],
     columns: tuple[str, ...],
     level: float,
     where: Regions,
@@ -243,7 +254,7 @@ def _maps(
     from cobpm.views import map_view
 
     if len(columns) == 1:
-        return [_Map(columns[0], line_figure(views[0], columns[0], names, where.rows, 0))]
+        return [_Map(columns[0], line_figure(views[0], columns[0], names, tags, where.rows))]
     maps = []
     best = list(views)[:MAP_COLUMNS]
     for number_, (a, b) in enumerate(combinations(best, 2), start=1):
@@ -253,8 +264,9 @@ def _maps(
             f"Map of {shown[0]}, from left to right, and {shown[1]}, upwards: where {names[0]} or "
             f"{names[1]} is denser. The table of regions says the same in words."
         )
-        figure = map_figure(view, shown, (a, b), where.rows, label, f"map-{number_}")
-        maps.append(_Map(f"{shown[0]} and {shown[1]}", figure))
+        steps = views[a].step, views[b].step
+        figure = map_figure(view, shown, (a, b), steps, where.rows, label, f"map-{number_}")
+        maps.append(_Map(f"{shown[0]} and {shown[1]}", figure, frozenset(shades(view))))
     return maps
 
 
@@ -266,8 +278,6 @@ def _count(count: int, thing: str) -> str:
 
 
 def _caption(where: Regions) -> str:
-    if where.total == 1:
-        return "No cut was needed: there is one region, all of the space"
     if where.total > len(where.rows):
         return (
             f"The {len(where.rows)} of {where.total:,} regions that contribute most to the "
@@ -336,4 +346,6 @@ def _hash(text: str) -> str:
 
 def _sort_key(value: float) -> str:
     """A number as scripts read it."""
-    return {"inf": "Infinity", "-inf": "-Infinity", "nan": ""}.get(repr(float(value)), f"{value:.6g}")
+    return {"inf": "Infinity", "-inf": "-Infinity", "nan": ""}.get(
+        repr(float(value)), f"{value:.6g}"
+    )

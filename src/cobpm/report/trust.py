@@ -29,12 +29,12 @@ class Check:
     Attributes:
         state: "good", "note" or "warning".
         title: In two or three words.
-        text: One or two sentences.
+        texts: What there is to say, one or two sentences each.
     """
 
     state: str
     title: str
-    text: str
+    texts: tuple[str, ...]
 
     @property
     def word(self) -> str:
@@ -44,24 +44,27 @@ class Check:
 
 def checks(post: Posterior, i: int, j: int, regions: Regions) -> list[Check]:
     """All that is known for or against the numbers, warnings first."""
-    found = [Check("warning", "The engine warns", text) for text in post.report.warnings]
+    found = [Check("warning", "From the engine", (text,)) for text in post.report.warnings]
     found += [_draws(post), *_reach(post), *_frames(post)]
     sizes = post.model.sizes[i], post.model.sizes[j]
     if min(sizes) < FEW:
         text = f"The smaller set has {min(sizes):,}. Intervals are wide, and simpler methods may do"
-        found.append(Check("note", "Few points", f"{text} as well or better."))
+        found.append(Check("note", "Few points", (f"{text} as well or better.",)))
     if any(min(region.points) == 0 for region in regions.rows):
         text = "In some region one set has no points. There, the Kullback-Leibler divergences and "
         text += "those of order 2 are guesses. Total variation and Hellinger are not affected."
-        found.append(Check("note", "Unseen places", text))
+        found.append(Check("note", "Unseen places", (text,)))
     if isinstance(post.model, PaperModel):
         text = "The paper's model overestimates small divergences: samples of one law look a little"
-        found.append(Check("note", "Upward bias", f"{text} different."))
+        found.append(Check("note", "Upward bias", (f"{text} different.",)))
     elif len(post.columns) > MANY_COLUMNS:
-        text = f"With {len(post.columns)} columns the model makes few cuts in a row, so a difference"
+        text = (
+            f"With {len(post.columns)} columns the model makes few cuts in a row, so a difference"
+        )
         text += " that only shows in many columns together stays hidden."
-        found.append(Check("note", "Many columns", text))
-    found += [Check("note", "Your data", _sentence(notice)) for notice in post.notices]
+        found.append(Check("note", "Many columns", (text,)))
+    if post.notices:
+        found.append(Check("note", "Your data", tuple(map(_sentence, post.notices))))
     return sorted(found, key=lambda check: ("warning", "note", "good").index(check.state))
 
 
@@ -69,13 +72,13 @@ def _draws(post: Posterior) -> Check:
     draws, chains = len(post.partitions), post.report.chains
     if not post.report.convergence:
         text = f"{draws:,} independent draws from the posterior: there is no convergence to check."
-        return Check("good", "Draws", text)
+        return Check("good", "Draws", (text,))
     worst = max(entry.rhat for entry in post.report.convergence)
     least = min(entry.ess for entry in post.report.convergence)
     text = f"{draws:,} draws of {chains} chains; R-hat at most {number(worst, 4)}, at least "
     text += f"{number(least)} effective draws."
     warned = bool(post.report.warnings)
-    return Check("note" if warned else "good", "Draws", text)
+    return Check("note" if warned else "good", "Draws", (text,))
 
 
 def _reach(post: Posterior) -> list[Check]:
@@ -84,7 +87,7 @@ def _reach(post: Posterior) -> list[Check]:
         return []
     text = f"The recursion misses {number(left_out, 2)} cuts per draw; below {LEFT_OUT} this does "
     good = left_out < LEFT_OUT
-    return [Check("good" if good else "note", "Depth of the search", f"{text}not matter.")]
+    return [Check("good" if good else "note", "Depth of the search", (f"{text}not matter.",))]
 
 
 def _frames(post: Posterior) -> list[Check]:
@@ -99,10 +102,10 @@ def _frames(post: Posterior) -> list[Check]:
     )
     if turned < OBLIQUE:
         text = f"The view along your columns has {percent(1 - turned)} of the weight, so regions "
-        return [Check("good", "Direction", f"{text}along columns show the difference well.")]
+        return [Check("good", "Direction", (f"{text}along columns show it well.",))]
     text = f"Turned views have {percent(turned)} of the weight: the difference is oblique to your "
     text += "columns, and regions along columns show it only roughly."
-    return [Check("note", "Direction", text)]
+    return [Check("note", "Direction", (text,))]
 
 
 def _sentence(notice: str) -> str:

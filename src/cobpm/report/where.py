@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from cobpm.samples import InputError
 if TYPE_CHECKING:
     from cobpm.posterior import Posterior
 
-MOST_ROWS = 24  # regions in the table; more do not help anybody
+MOST_ROWS = 16  # regions in the table; more do not help anybody
 LARGEST_TIMES = 1000.0
 
 
@@ -124,7 +125,7 @@ def _region(
     ends = -ratios[:0:-1] if denser else ratios[1:]
     return Region(
         number=k + 1,
-        where=where,
+        where=_unbroken(where),
         points=(int(counts[0]), int(counts[1])),
         masses=(a, b),
         shares=(short_percent(a), short_percent(b)),
@@ -148,3 +149,9 @@ def times(log_ratio: float) -> str:
         return f"1/{LARGEST_TIMES:,.0f}"
     ratio = math.exp(log_ratio)
     return number(ratio, 3 if ratio >= 100 else 2)
+
+
+def _unbroken(where: str) -> str:
+    """A region in words, in which no line ends between a sign and its number."""
+    where = re.sub(r"(\d) ([<≤=≥>])", "\\1\u00a0\\2", where)
+    return re.sub(r"([<≤=≥>]) (-?\d)", "\\1\u00a0\\2", where)
