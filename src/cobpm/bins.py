@@ -17,6 +17,7 @@ from cobpm.arrays import FloatArray, IntArray
 CENTRAL = 0.99  # of each set that bins have to cover closely
 FENCE = 10.0  # quartile ranges beyond the quartiles: farther out is an outlier, in a few points too
 ROOM = 0.5  # of the covered range: the ends of the column get in if they are no farther away
+FEWEST, USUAL = 8, 40  # bins, for a few values and for many
 MOST_DISTINCT = 20_000  # values to look for a lattice in
 
 
@@ -58,12 +59,13 @@ class Bins:
         return middles
 
 
-def choose_bins(sets: list[FloatArray], most: int, ends: tuple[float, float]) -> Bins:
+def choose_bins(sets: list[FloatArray], most: int | None, ends: tuple[float, float]) -> Bins:
     """Bins for one column of some sets.
 
     Args:
         sets: The values of each set, or some of them, in any order.
-        most: Bins at the most, but for open ends.
+        most: Bins at the most, but for open ends. None for a number that goes with that of values:
+            up to `USUAL`, or `USUAL` where values lie on a lattice.
         ends: Smallest and largest of all values.
     """
     lowest, highest = ends
@@ -74,6 +76,8 @@ def choose_bins(sets: list[FloatArray], most: int, ends: tuple[float, float]) ->
     pooled = np.concatenate(sets)
     step = _lattice(pooled[(low <= pooled) & (pooled <= high)])
     open_low, open_high = lowest < low, highest > high
+    if most is None:
+        most = USUAL if step else int(np.clip(2 * np.cbrt(len(pooled)), FEWEST, USUAL))
     if step is None:
         shares = np.arange(-int(open_low), most + int(open_high) + 1) / most
         edges = low * (1 - shares) + high * shares  # not from a width, which may overflow
@@ -94,7 +98,8 @@ def _covered(sets: list[FloatArray], lowest: float, highest: float) -> tuple[flo
         low, lower, upper, high = (
             np.quantile(values, [outside, 0.25, 0.75, 1 - outside], method="nearest") / 2
         )
-        if fence := FENCE * (upper - lower):
+        fence = FENCE * min(upper - lower, 1e300)
+        if fence > 0:
             inside = values[(values / 2 >= lower - fence) & (values / 2 <= upper + fence)]
             low, high = max(low, inside.min() / 2), min(high, inside.max() / 2)
         lows.append(low)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -93,9 +94,9 @@ class Marginal:
         pair = [post.names.index(name) for name in self.names]
         values = np.concatenate(self.points.values)[:, 0]
         rows, which = _some_of_each(bins.of(values), len(bins))
-        per_point = (
-            post.masses[:, pair] / np.maximum(post.partitions.counts.sum(axis=1), 1)[:, None]
-        )
+        # Only leaves with points are looked up.
+        leaf_points = np.maximum(post.partitions.counts.sum(axis=1), 1)
+        per_point = post.masses[:, pair] / leaf_points[:, np.newaxis]
         starts = np.flatnonzero(np.diff(which, prepend=-1))
         found = np.full((3, len(bins)), np.nan)
         draws = []
@@ -161,11 +162,14 @@ def _fit(
 
 def thinned(values: FloatArray, index: int, most: int = MOST_ROWS) -> FloatArray:
     """Rows of a set, at most so many. Which ones depends on its number and size alone."""
-    if len(values) <= most:
-        return values
+    return values if len(values) <= most else values[_rows(index, len(values), most)]
+
+
+@lru_cache(maxsize=64)
+def _rows(index: int, size: int, most: int) -> IntArray:
     # At random, since evenly spaced rows of a series may all be Mondays.
-    rng = np.random.default_rng([index, len(values)])
-    return values[np.sort(rng.choice(len(values), most, replace=False))]
+    rng = np.random.default_rng([index, size])
+    return np.sort(rng.choice(size, most, replace=False))
 
 
 def _some_of_each(which: IntArray, bins: int) -> tuple[IntArray, IntArray]:

@@ -111,7 +111,7 @@ def column_view(
     first: str | None = None,
     second: str | None = None,
     *,
-    bins: int = 40,
+    bins: int | None = None,
     level: float = 0.9,
     samples: Any = None,
 ) -> ColumnView:
@@ -122,12 +122,13 @@ def column_view(
         column: Name of the column.
         first: Name of the first set. Only needed with more than two sets.
         second: Name of the second set.
-        bins: How many, at the most.
+        bins: How many at the most, but for open ends; by default more with more points, up to 40.
         level: Probability that credible intervals are to hold.
         samples: The points, for a posterior that was loaded from a file; see `points_of`.
     """
     owner = "column_view"
-    bins = check_count(bins, parameter="bins", owner=owner)
+    if bins is not None:
+        bins = check_count(bins, parameter="bins", owner=owner)
     level = check_level(level, owner=owner)
     i, j = post._pair(first, second, owner)
     k = _column(post, column, "column", owner)
@@ -160,7 +161,7 @@ def telling_columns(
     second: str | None = None,
     *,
     most: int | None = None,
-    bins: int = 40,
+    bins: int | None = None,
     level: float = 0.9,
     samples: Any = None,
 ) -> list[ColumnView]:
@@ -304,16 +305,14 @@ def _two_columns(
 
 
 def _bins(
-    sets: list[FloatArray], pair: tuple[int, int], column: int, most: int
+    sets: list[FloatArray], pair: tuple[int, int], column: int, most: int | None
 ) -> tuple[Bins, FloatArray]:
     """Bins for a column of two sets, and a typical value for each."""
-    ends = (
-        min(float(v[:, column].min()) for v in sets),
-        max(float(v[:, column].max()) for v in sets),
-    )
-    thinned = [thinned(v[:, column], s) for s, v in zip(pair, sets, strict=True)]
-    bins = choose_bins(thinned, most, ends)
-    return bins, bins.middles(np.concatenate(thinned))
+    values = [rows[:, column] for rows in sets]
+    ends = float(min(v.min() for v in values)), float(max(v.max() for v in values))
+    some = [thinned(v, s) for s, v in zip(pair, values, strict=True)]
+    bins = choose_bins(some, most, ends)
+    return bins, bins.middles(np.concatenate(some))
 
 
 def _shown(rows: FloatArray, index: int, across: Bins, up: Bins) -> FloatArray:
