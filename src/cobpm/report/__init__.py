@@ -64,6 +64,10 @@ def html(
     samples: Any = None,
 ) -> str:
     """The report as text; see `write`."""
+    try:
+        import jinja2  # noqa: F401
+    except ImportError as error:
+        raise ImportError("A report needs Jinja2: pip install 'cobpm[report]'") from error
     from cobpm.report.render import render
 
     return render(post, level, divergences, title, first, second, samples)

@@ -59,17 +59,21 @@ class Axis:
 
 
 def _dates(low: float, high: float, most: int) -> tuple[list[float], list[str]]:
-    raw = (high - low) / max(1, most - 1)
-    unit, count, _, (first, last) = next(
-        (step for step in DATE_STEPS if step[1] * step[2] >= raw), DATE_STEPS[-1]
-    )
-    start, stop = (np.datetime64(math.floor(end), "s").astype(f"M8[{unit}]") for end in (low, high))
-    begin = start.astype(int) // count * count
-    dates = np.arange(begin, stop.astype(int) + count + 1, count).astype(f"M8[{unit}]")
-    seconds = dates.astype("M8[s]").astype(float)
-    inside = (low <= seconds) & (seconds <= high)
-    labels = [str(date).replace("T", " ")[first:last] for date in dates[inside].astype("M8[s]")]
-    return seconds[inside].tolist(), labels
+    """Round dates between two ends, at most that many, and their names."""
+    for unit, count, length, (first, last) in DATE_STEPS:
+        if (high - low) / (count * length) > most:
+            continue  # not worth counting them
+        start, stop = (
+            np.datetime64(math.floor(end), "s").astype(f"M8[{unit}]").astype(int)
+            for end in (low, high)
+        )
+        dates = np.arange(start // count * count, stop + 1, count).astype(f"M8[{unit}]")
+        seconds = dates.astype("M8[s]").astype(float)
+        inside = (low <= seconds) & (seconds <= high)
+        if np.count_nonzero(inside) <= most:
+            words = dates[inside].astype("M8[s]")
+            return seconds[inside].tolist(), [str(d).replace("T", " ")[first:last] for d in words]
+    return [], []
 
 
 def widened(low: FloatArray, high: FloatArray, edge: float, step: float | None) -> FloatArray:

@@ -13,6 +13,7 @@ from cobpm.report.names import cut
 from cobpm.report.numbers import axis_end, interval, number
 from cobpm.report.svg import BOX, drawing, element, share, stretched
 from cobpm.report.where import Region
+from cobpm.units import value_in_words
 
 if TYPE_CHECKING:
     from cobpm.views import ColumnView
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 WIDE, HIGH = BOX
 RATIOS = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0)  # to mark on the axis of ratios
 LARGEST = np.log(1000.0)  # log ratio that is drawn
+USUAL = 0.85  # of the bins, whose intervals are drawn in full
 
 
 def card(view: ColumnView, name: str, sets: tuple[str, str]) -> Markup:
@@ -55,15 +57,12 @@ def line_figure(
         *_spans(regions, axis, view.step),
         class_="plot",
     )
+    directions = tags[0], " upwards, ", tags[1], " downwards"
     return element(
         "figure",
-        element(
-            "p", "Shares of ", tags[0], ", upwards, and ", tags[1], ", downwards", class_="up-name"
-        ),
+        element("p", "Shares: ", *directions, class_="up-name"),
         element("div", _histograms(view, _shape(view, sets), height=180), class_="top"),
-        element(
-            "p", "Times denser: ", tags[0], " upwards, ", tags[1], " downwards", class_="up-name"
-        ),
+        element("p", "Times denser: ", *directions, class_="up-name"),
         up(_ratio_marks(end)),
         element("div", ratio, class_="frame"),
         across(axis),
@@ -113,10 +112,16 @@ def _runs(signs: FloatArray) -> list[tuple[int, int, int]]:
 
 
 def _largest(view: ColumnView) -> float:
-    """The log ratio at the ends of the axis: that of a round ratio beyond all that is drawn."""
-    ends = np.concatenate([view.low, view.high, view.log_ratio])
-    ends = np.abs(ends[np.isfinite(ends)])
-    largest = min(float(ends.max(initial=0.0)), LARGEST)
+    """The log ratio at the ends of the axis: that of a round ratio.
+
+    It is beyond all estimates, and the intervals of most bins. A few bins with hardly any points
+    have intervals that would flatten the rest.
+    """
+    ends = np.fmax(np.abs(view.low), np.abs(view.high))
+    ends = ends[np.isfinite(ends)]
+    estimates = np.abs(view.log_ratio[np.isfinite(view.log_ratio)])
+    usual = float(np.quantile(ends, USUAL)) if len(ends) else 0.0
+    largest = min(max(usual, float(estimates.max(initial=0.0))), LARGEST)
     return next(float(np.log(r)) for r in RATIOS[1:] if np.log(r) >= largest - 1e-9)
 
 
@@ -193,12 +198,10 @@ def _where_denser(view: ColumnView, sets: tuple[str, str]) -> str:
     parts = []
     for first, last, sign in _runs(view.sign):
         if sign:
-            low, high = (number(float(view.edges[k]), 4) for k in (first, last))
-            if view.dated:
-                low, high = (
-                    str(np.datetime64(int(view.edges[k]), "s"))[:16] for k in (first, last)
-                )
-            parts.append(f"{sets[sign < 0]} from {low} to {high}")
+            low, high = (float(view.edges[k]) for k in (first, last))
+            kind = "moment" if view.dated else "number"
+            least, most = (value_in_words(end, kind, high / 2 - low / 2) for end in (low, high))
+            parts.append(f"{sets[sign < 0]} from {least} to {most}")
     if not parts:
         return "Neither set is denser anywhere beyond doubt."
     more = f", and in {len(parts) - 8} more stretches" if len(parts) > 8 else ""

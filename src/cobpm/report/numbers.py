@@ -67,15 +67,14 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     span = high - low
     if not (0 < span < math.inf):
         return [low] if math.isfinite(low) else []
-    raw = span / max(1, most - 1)
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(
-        (s * power for s in (1.0, 2.0, 2.5, 5.0, 10.0) if s * power >= raw * (1 - 1e-9)), 0.0
-    )
-    if step == 0.0 or not math.isfinite(low / step):
-        return [low, high]
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [k * step for k in range(first, last + 1)][: most + 2]
+    power = 10.0 ** math.floor(math.log10(span / most))
+    for step in (power * factor for factor in (1.0, 2.0, 2.5, 5.0, 10.0, 20.0)):
+        if step == 0.0 or not math.isfinite(low / step):
+            break
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        if last - first < most:
+            return [k * step for k in range(first, last + 1)]
+    return [low, high]
 
 
 def tick_labels(values: Sequence[float]) -> list[str]:

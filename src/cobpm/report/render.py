@@ -52,7 +52,7 @@ def render(
     i, j = _pair(post, first, second)
     asked = _asked(divergences)
     if samples is not None:
-        from cobpm.views import points_of
+        from cobpm.marginals import points_of
 
         post = replace(post, samples=points_of(post, samples, "report"))
     names, columns = shown_names(post.names), shown_names(post.columns)
@@ -64,7 +64,7 @@ def render(
     maps, map_note, cards, column_note = _pictures(post, (i, j), pair, tags, columns, level, where)
     title = clean(title or "") or f"{pair[0]} and {pair[1]}, compared"
     template, style, script = _page()
-    return template.render(
+    page: str = template.render(
         title=title,
         plain_title=title,
         style=Markup(style),
@@ -108,6 +108,7 @@ def render(
         settings=settings(post),
         full_names=_full_names(post, names, columns),
     )
+    return page
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ def _tag(which: str, name: str) -> Markup:
     }
     mark = element("svg", marks[which], viewBox="0 0 10 10", aria_hidden="true")
     # The mark stays on the line of what it marks.
-    head = name[: min(len(name.partition(" ")[0]), 8)]
+    head = name[: min(len(name.partition(" ")[0]), 14)]
     held = element("span", mark, head, class_="nb")
     return element("bdi", held, name[len(head) :], class_=f"set {which}")
 
@@ -325,10 +326,8 @@ def _full_names(
 @cache
 def _page() -> tuple[Any, str, str]:
     """The template, the style sheet and the script."""
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError as error:
-        raise ImportError("a report needs Jinja2: pip install 'cobpm[report]'") from error
+    from jinja2 import Environment, StrictUndefined
+
     folder = files("cobpm.report") / "page"
     template, style, script = (
         (folder / name).read_text(encoding="utf-8")
@@ -346,6 +345,5 @@ def _hash(text: str) -> str:
 
 def _sort_key(value: float) -> str:
     """A number as scripts read it."""
-    return {"inf": "Infinity", "-inf": "-Infinity", "nan": ""}.get(
-        repr(float(value)), f"{value:.6g}"
-    )
+    named = {"inf": "Infinity", "-inf": "-Infinity", "nan": ""}
+    return named.get(str(float(value)), f"{value:.6g}")
