@@ -1,0 +1,349 @@
+"""The report put together: what is asked for, worked out, and filled into the page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup, escape
+
+import cobpm
+from cobpm.divergences import SUMMARY, Asked
+from cobpm.model import PaperModel
+from cobpm.report.bars import distance_scale
+from cobpm.report.column_charts import card, line_figure
+from cobpm.report.how_different import divergence_rows
+from cobpm.report.maps import legend, map_figure, patterns, shades
+from cobpm.report.names import clean, cut, renamed, shown_names
+from cobpm.report.numbers import interval, number, plain_level
+from cobpm.report.svg import element
+from cobpm.report.trust import checks, convergence_rows, frame_rows, settings
+from cobpm.report.where import Regions, regions
+from cobpm.samples import check_level
+from cobpm.verdict import Verdict, percent, verdict
+
+if TYPE_CHECKING:
+    from cobpm.posterior import Posterior
+    from cobpm.views import ColumnView
+
+MAP_COLUMNS = 4  # that differ most: there is a map of each two of them
+MOST_CARDS = 24  # columns that are drawn
+STAND_INS = ("\ue000", "\ue001")  # for the names of the sets, until these can be marked up
+
+
+def render(
+    post: Posterior,
+    level: float,
+    divergences: Asked | Iterable[Asked] | None,
+    title: str | None,
+    first: str | None,
+    second: str | None,
+    samples: Any,
+) -> str:
+    """The whole page; see `cobpm.report.write`."""
+    level = check_level(level, owner="report")
+    i, j = _pair(post, first, second)
+    asked = _asked(divergences)
+    if samples is not None:
+        from cobpm.marginals import points_of
+
+        post = replace(post, samples=points_of(post, samples, "report"))
+    names, columns = shown_names(post.names), shown_names(post.columns)
+    shown = renamed(post, names, columns)
+    pair, ends = (names[i], names[j]), plain_level(level)
+    found = verdict(post, post.names[i], post.names[j], level)
+    where = regions(shown, level, *pair)
+    tags = (_tag("first", pair[0]), _tag("second", pair[1]))
+    maps, map_note, cards, column_note = _pictures(post, (i, j), pair, tags, columns, level, where)
+    title = clean(title or "") or f"{pair[0]} and {pair[1]}, compared"
+    template, style, script = _page()
+    page: str = template.render(
+        title=title,
+        plain_title=title,
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        patterns=patterns(),
+        version=cobpm.__version__,
+        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        level=ends,
+        names=pair,
+        first=tags[0],
+        second=tags[1],
+        tags=tags,
+        sizes=[f"{post.model.sizes[k]:,}" for k in (i, j)],
+        column_count=_count(len(columns), "column"),
+        other_sets=_count(len(names) - 2, "other set") if len(names) > 2 else "",
+        verdict=_marked(post, (i, j), level, tags),
+        distance=_Range(number(found.total_variation), interval(*found.interval)),
+        scale=_scale(found),
+        nothing_seen=found.interval.high == 0.0,
+        overlap=_overlap(found),
+        same=_same(found),
+        divergences=divergence_rows(shown, asked, level, *pair),
+        regions=where,
+        brief=(_tag("first", cut(pair[0], 20)), _tag("second", cut(pair[1], 20))),
+        regions_caption=_caption(where),
+        maps=maps,
+        one_column=len(columns) == 1,
+        map_note=map_note,
+        legend=legend(tags, frozenset().union(*(drawn.shades for drawn in maps))),
+        cards=cards,
+        column_note=column_note,
+        checks=[
+            replace(check, texts=tuple(map(clean, check.texts)))
+            for check in checks(post, i, j, where)
+        ],
+        convergence=convergence_rows(post),
+        frames=frame_rows(post),
+        computed=_computed(post, names, columns),
+        settings=settings(post),
+        full_names=_full_names(post, names, columns),
+    )
+    return page
+
+
+@dataclass(frozen=True)
+class _Range:
+    """A number and its interval, in words."""
+
+    estimate: str
+    interval: str
+
+
+@dataclass(frozen=True)
+class _Same:
+    title: str
+    value: str
+    what: str
+
+
+@dataclass(frozen=True)
+class _Marked:
+    """The verdict with the names of the sets marked up."""
+
+    kind: str
+    headline: Markup
+    sentence: Markup
+
+
+@dataclass(frozen=True)
+class _Map:
+    label: str
+    figure: Markup
+    shades: frozenset[str] = frozenset()
+
+
+# --- what is asked for -------------------------------------------------------------------------
+
+
+def _pair(post: Posterior, first: str | None, second: str | None) -> tuple[int, int]:
+    """The numbers of the two sets; of more than two, the first two by default."""
+    if first is None and second is None and len(post.names) > 2:
+        return 0, 1
+    return post._pair(first, second, "report")
+
+
+def _asked(divergences: Asked | Iterable[Asked] | None) -> list[Asked]:
+    if divergences is None:
+        return list(SUMMARY)
+    if isinstance(divergences, str) or not isinstance(divergences, Iterable):
+        return [divergences]
+    return list(divergences)
+
+
+# --- the verdict -------------------------------------------------------------------------------
+
+
+def _tag(which: str, name: str) -> Markup:
+    """The name of a set with its mark: a dot for the first, a diamond for the second."""
+    marks = {
+        "first": element("circle", cx=5, cy=5, r=5),
+        "second": element("path", d="M5 0L10 5L5 10L0 5z"),
+    }
+    mark = element("svg", marks[which], viewBox="0 0 10 10", aria_hidden="true")
+    # The mark stays on the line of what it marks.
+    head = name[: min(len(name.partition(" ")[0]), 14)]
+    held = element("span", mark, head, class_="nb")
+    return element("bdi", held, name[len(head) :], class_=f"set {which}")
+
+
+def _marked(
+    post: Posterior, pair: tuple[int, int], level: float, tags: tuple[Markup, Markup]
+) -> _Marked:
+    """The verdict, told with stand-ins for the names so that these can be found in it."""
+    names = list(post.names)
+    for k, stand_in in zip(pair, STAND_INS, strict=True):
+        names[k] = stand_in
+    found = verdict(replace(post, names=tuple(names)), *STAND_INS, level)
+
+    def marked(text: str) -> Markup:
+        written = str(escape(text))
+        for stand_in, tag in zip(STAND_INS, tags, strict=True):
+            written = written.replace(stand_in, str(tag))
+        return Markup(written)
+
+    return _Marked(found.kind, marked(found.headline), marked(found.sentence))
+
+
+def _scale(found: Verdict) -> Markup:
+    low, high = found.interval
+    words = (number(found.total_variation, 2), "0, the same", "1, nothing in common")
+    return distance_scale(low, found.total_variation, high, words)
+
+
+def _overlap(found: Verdict) -> _Range:
+    low, high = found.interval
+    return _Range(percent(1 - found.total_variation), f"{percent(1 - high)} to {percent(1 - low)}")
+
+
+def _same(found: Verdict) -> _Same:
+    if found.same_probability is not None:
+        what = "Probability that both share one distribution, beginning with even odds."
+        return _Same("One distribution", percent(found.same_probability), what)
+    what = "How often rows shuffled between the two look at least this different."
+    assert found.chance is not None
+    return _Same("By chance", percent(found.chance), what)
+
+
+# --- pictures ----------------------------------------------------------------------------------
+
+
+def _pictures(
+    post: Posterior,
+    pair: tuple[int, int],
+    names: tuple[str, str],
+    tags: tuple[Markup, Markup],
+    columns: tuple[str, ...],
+    level: float,
+    where: Regions,
+) -> tuple[list[_Map], str, list[Markup], str]:
+    """Maps and cards of columns, each with a remark if something is missing."""
+    from cobpm.views import telling_columns
+
+    if post.samples is None:
+        lost = "The points are not stored with a posterior that was loaded from a file, so"
+        return [], f"{lost} there is no map.", [], f"{lost} columns cannot be drawn."
+    sets = post.names[pair[0]], post.names[pair[1]]
+    found = telling_columns(post, *sets, level=level)
+    views = {post.columns.index(view.name): view for view in found}  # by number, in order
+    cards = [card(view, columns[k], names) for k, view in list(views.items())[:MOST_CARDS]]
+    note = ""
+    if len(cards) < len(columns):
+        note = f"Shown are the {len(cards)} of {len(columns)} columns that differ most."
+    return _maps(post, sets, names, tags, columns, level, where, views), "", cards, note
+
+
+def _maps(
+    post: Posterior,
+    sets: tuple[str, str],
+    names: tuple[str, str],
+    tags: tuple[Markup, Markup],
+    columns: tuple[str, ...],
+    level: float,
+    where: Regions,
+    views: dict[int, ColumnView],
+) -> list[_Map]:
+    from cobpm.views import map_view
+
+    if len(columns) == 1:
+        return [_Map(columns[0], line_figure(views[0], columns[0], names, tags, where.rows))]
+    maps = []
+    best = list(views)[:MAP_COLUMNS]
+    for number_, (a, b) in enumerate(combinations(best, 2), start=1):
+        view = map_view(post, (post.columns[a], post.columns[b]), *sets, level=level)
+        shown = columns[a], columns[b]
+        label = (
+            f"Map of {shown[0]}, from left to right, and {shown[1]}, upwards: where {names[0]} or "
+            f"{names[1]} is denser. The table of regions says the same in words."
+        )
+        steps = views[a].step, views[b].step
+        figure = map_figure(view, shown, (a, b), steps, where.rows, label, f"map-{number_}")
+        maps.append(_Map(f"{shown[0]} and {shown[1]}", figure, frozenset(shades(view))))
+    return maps
+
+
+# --- words -------------------------------------------------------------------------------------
+
+
+def _count(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'s' * (count != 1)}"
+
+
+def _caption(where: Regions) -> str:
+    if where.total > len(where.rows):
+        return (
+            f"The {len(where.rows)} of {where.total:,} regions that contribute most to the "
+            f"difference: together {percent(where.covered)} of it"
+        )
+    return f"The {where.total} regions of the most probable partition, by what they contribute"
+
+
+def _computed(
+    post: Posterior, names: tuple[str, ...], columns: tuple[str, ...]
+) -> list[tuple[str, str]]:
+    about, report = post.provenance, post.report
+    given = about.get("settings", {})
+    sizes = ", ".join(
+        f"{name} ({size:,})" for name, size in zip(names, post.model.sizes, strict=True)
+    )
+    model = "co-BPM as published" if isinstance(post.model, PaperModel) else "the ratio model"
+    rows = [
+        ("Sets", sizes),
+        ("Columns", ", ".join(columns)),
+        ("Data (SHA-256)", about.get("data_sha256", "unknown")),
+        ("Model", f"{model}, {post.leaves.mean():.1f} sub-regions on average"),
+        ("Engine", f"{report.engine}: {report.reason}"),
+        ("Draws", f"{len(post.partitions):,}"),
+        ("Seed", given.get("seed", "unknown")),
+        ("Computed", str(about.get("created", "unknown")).replace("T", " ")),
+        ("cobpm", about.get("cobpm", "unknown")),
+        ("Python, NumPy", f"{about.get('python', 'unknown')}, {about.get('numpy', 'unknown')}"),
+        ("Platform", about.get("platform", "unknown")),
+    ]
+    return [(name, clean(str(value))) for name, value in rows]
+
+
+def _full_names(
+    post: Posterior, names: tuple[str, ...], columns: tuple[str, ...]
+) -> list[tuple[str, str]]:
+    """Names that are not shown as they are, as Python writes them."""
+    both = zip((*names, *columns), (*post.names, *post.columns), strict=True)
+    return [(shown, ascii(given)) for shown, given in both if shown != given]
+
+
+# --- the page ----------------------------------------------------------------------------------
+
+
+@cache
+def _page() -> tuple[Any, str, str]:
+    """The template, the style sheet and the script."""
+    from jinja2 import Environment, StrictUndefined
+
+    folder = files("cobpm.report") / "page"
+    template, style, script = (
+        (folder / name).read_text(encoding="utf-8")
+        for name in ("report.html.jinja", "style.css", "script.js")
+    )
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment.filters["key"] = _sort_key
+    return environment.from_string(template), style, script
+
+
+def _hash(text: str) -> str:
+    """What the content policy knows an inline style sheet or script by."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _sort_key(value: float) -> str:
+    """A number as scripts read it."""
+    named = {"inf": "Infinity", "-inf": "-Infinity", "nan": ""}
+    return named.get(str(float(value)), f"{value:.6g}")
