@@ -22,9 +22,11 @@ import numpy as np
 import cobpm
 from benchmarks import peers
 from benchmarks.errors import Answer, Method, Record, by_problem, markdown, overall, run
-from benchmarks.problems import DIVERGENCES, TUNING, UNTOUCHED, FloatArray, Problem
+from benchmarks.problems import TUNING, UNTOUCHED
 from benchmarks.speed import HERE, machine
+from cobpm.arrays import FloatArray
 from cobpm.diagnostics import CobpmWarning
+from cobpm.experiments.laws import DIVERGENCES, Problem
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,7 +21,8 @@ from zlib import crc32
 
 import numpy as np
 
-from benchmarks.problems import FloatArray, Problem
+from cobpm.arrays import FloatArray
+from cobpm.experiments.laws import Problem
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,115 +4,33 @@
 get right (the same law twice, correlations, shifts, scale, tails, a curved cloud, a small bump).
 `UNTOUCHED` are problems on which nothing was ever chosen, of the kinds that data have: waiting
 times, rings, clusters, counts, zeros, copulas, codes beside measurements.
-
-A divergence of p and q is a sum over the masses that p and q put on the same cells. With discrete
-columns the cells are the values; with continuous ones they are the nodes of a quadrature, fine
-enough that a coarser one gives the same number up to `Problem.truth_error`. Where the ratio p/q
-depends on one statistic only, that statistic's law is enough: a sufficient statistic and a
-bijection both leave every divergence of this kind as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, reduce
-from itertools import pairwise
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
-from scipy.special import rel_entr
 
-from tests.cases import beta_mixtures
-
-FloatArray = NDArray[np.float64]
-Masses = tuple[FloatArray, FloatArray]
-Sample = Callable[[int, np.random.Generator], tuple[FloatArray, FloatArray]]
-Density = Callable[[FloatArray], FloatArray]
-
-DIVERGENCES = ("tv", "hellinger", "kl", "reverse_kl", "js", "renyi:2")
-
-
-def divergences(p: FloatArray, q: FloatArray) -> dict[str, float]:
-    """The divergences of two sets of masses on the same cells, named as in `cobpm`."""
-    middle = (p + q) / 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        squares = np.where(p > 0, p * (p / q), 0.0)
-        values = (
-            np.abs(p - q).sum() / 2,
-            np.sqrt(np.square(np.sqrt(p) - np.sqrt(q)).sum() / 2),
-            rel_entr(p, q).sum(),
-            rel_entr(q, p).sum(),
-            (rel_entr(p, middle).sum() + rel_entr(q, middle).sum()) / 2,
-            np.log(squares.sum()),
-        )
-    return {name: float(value) for name, value in zip(DIVERGENCES, values, strict=True)}
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Two distributions and the divergences between them.
-
-    Attributes:
-        name: A short name without spaces.
-        d: The number of columns.
-        sample: From (n, rng) to two sets of n points each, of shape (n, d).
-        masses: From the number of nodes per axis to the masses of both distributions on the same
-            cells. Discrete distributions ignore the number.
-        nodes: How many nodes per axis the truth is computed with, a multiple of 24.
-        infinite: Divergences that are infinite although no cell has mass in one set only.
-    """
-
-    name: str
-    d: int
-    sample: Sample
-    masses: Callable[[int], Masses]
-    nodes: int = 19_200
-    infinite: tuple[str, ...] = ()
-
-    @cached_property
-    def truth(self) -> Mapping[str, float]:
-        """The true divergence of x from y by name; it may be infinite."""
-        return self._values(self.nodes)
-
-    @cached_property
-    def truth_error(self) -> Mapping[str, float]:
-        """How far the truth is from what two thirds of the nodes give: about its error."""
-        coarse = self._values(2 * self.nodes // 3)
-        return {
-            name: 0.0 if value == coarse[name] else abs(value - coarse[name])
-            for name, value in self.truth.items()
-        }
-
-    def _values(self, nodes: int) -> dict[str, float]:
-        return divergences(*self.masses(nodes)) | dict.fromkeys(self.infinite, np.inf)
-
+from cobpm.arrays import FloatArray
+from cobpm.experiments.laws import (
+    BETA_MIXTURES,
+    CORNER_NORMALS,
+    ONE_DIM,
+    TABLE2,
+    UNIFORM_NORMAL,
+    Density,
+    Masses,
+    Problem,
+    Sample,
+    continuous,
+    independent,
+    line,
+    outer,
+)
 
 # Masses on cells.
-
-
-def line(low: float, high: float, nodes: int) -> Masses:
-    """Nodes and weights for an interval: panels of equal width, Gauss–Legendre with 8 in each.
-
-    Panels keep a kink, which total variation has where p = q, from spoiling more than one of them.
-    """
-    at, weights = np.polynomial.legendre.leggauss(8)
-    edges = np.linspace(low, high, nodes // 8 + 1)
-    half = (high - low) / (len(edges) - 1) / 2
-    return np.add.outer(edges[:-1], half * (at + 1)).ravel(), np.tile(half * weights, nodes // 8)
-
-
-def continuous(p: Density, q: Density, *breaks: float) -> Callable[[int], Masses]:
-    """One column, with densities that are smooth between the breaks."""
-
-    def masses(nodes: int) -> Masses:
-        pieces = [line(*ends, nodes) for ends in pairwise(breaks)]
-        at, weights = (np.concatenate(part) for part in zip(*pieces, strict=True))
-        return p(at) * weights, q(at) * weights
-
-    return masses
 
 
 def plane(p: Density, q: Density, reach: float) -> Callable[[int], Masses]:
@@ -123,21 +41,6 @@ def plane(p: Density, q: Density, reach: float) -> Callable[[int], Masses]:
         points = np.stack(np.meshgrid(at, at), axis=-1).reshape(-1, 2)
         area = outer(weights, weights)
         return p(points) * area, q(points) * area
-
-    return masses
-
-
-def outer(*columns: FloatArray) -> FloatArray:
-    """The masses of independent columns, jointly."""
-    return reduce(np.multiply.outer, columns).ravel()
-
-
-def independent(*columns: Callable[[int], Masses]) -> Callable[[int], Masses]:
-    """Independent columns, in both distributions."""
-
-    def masses(nodes: int) -> Masses:
-        p, q = zip(*(column(nodes) for column in columns), strict=True)
-        return outer(*p), outer(*q)
 
     return masses
 
@@ -158,48 +61,6 @@ def like(sample: Callable[[int, np.random.Generator], FloatArray]) -> Sample:
 
 
 # The problems that settings were chosen on.
-
-
-def beta(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    return rng.beta(6, 5, (n, 1)), rng.beta(5, 6, (n, 1))
-
-
-def unit_normal(mean: float, std: float) -> Any:
-    """A normal distribution cut off at the unit interval."""
-    return stats.truncnorm(-mean / std, (1 - mean) / std, mean, std)
-
-
-def unit_columns(d: int, *laws: Any) -> Sample:
-    """Each set has d independent columns of one law."""
-
-    def sample(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        x, y = (law.rvs((n, d), random_state=rng) for law in laws)
-        return x, y
-
-    return sample
-
-
-def cube(name: str, d: int, p: Any, q: Any, nodes: int) -> Problem:
-    """Two laws on the unit interval, the same in each of d independent columns."""
-    column = continuous(p.pdf, q.pdf, 0, 1)
-    return Problem(name, d, unit_columns(d, p, q), independent(*[column] * d), nodes)
-
-
-def beta_mixture_masses(nodes: int) -> Masses:
-    """Of `tests.cases.beta_mixtures`: two fifths of one product of betas, the rest of another."""
-    at, weights = line(0, 1, nodes)
-
-    def mixture(first: Sequence[tuple[int, int]], second: Sequence[tuple[int, int]]) -> FloatArray:
-        a, b = (
-            outer(*(stats.beta.pdf(at, *shape) * weights for shape in part))
-            for part in (first, second)
-        )
-        return 0.4 * a + 0.6 * b
-
-    return (
-        mixture([(1, 2), (2, 3), (3, 4)], [(4, 3), (3, 2), (2, 1)]),
-        mixture([(1, 3), (3, 5), (5, 7)], [(7, 5), (5, 3), (3, 1)]),
-    )
 
 
 def correlated(n: int, rng: np.random.Generator) -> FloatArray:
@@ -276,11 +137,11 @@ def one_of_five(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArra
 
 
 TUNING: tuple[Problem, ...] = (
-    Problem("beta", 1, beta, continuous(stats.beta(6, 5).pdf, stats.beta(5, 6).pdf, 0, 1)),
-    cube("uniform-normal", 3, stats.uniform(), unit_normal(0, 1 / 3), 144),
-    cube("corner-normals", 3, unit_normal(0, 1 / 2), unit_normal(1, 1 / 2), 144),
-    Problem("beta-mixtures", 3, beta_mixtures, beta_mixture_masses, 144),
-    cube("table-2", 4, unit_normal(1 / 3, 1 / 5), unit_normal(1 / 2, 1 / 5), 48),
+    ONE_DIM,
+    UNIFORM_NORMAL,
+    CORNER_NORMALS,
+    BETA_MIXTURES,
+    TABLE2,
     Problem("same-normal", 3, like(lambda n, rng: rng.normal(size=(n, 3))), same),
     Problem("same-uniform", 2, like(lambda n, rng: rng.random((n, 2))), same),
     Problem("same-correlated", 3, like(correlated), same),

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from cobpm.samples import Seen, bad
@@ -53,3 +57,42 @@ def written_whole(target: Path) -> Iterator[Path]:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def written_together(folder: Path) -> Iterator[Path]:
+    """A folder to write files into, all of which move to `folder` when all went well.
+
+    An error or an interrupt before that leaves `folder` as it was.
+    """
+    beside = Path(tempfile.mkdtemp(dir=folder, prefix=".writing."))
+    try:
+        yield beside
+        files = sorted(beside.iterdir())
+        for file in files:
+            check_output(folder / file.name, owner="written_together")
+        with _uninterrupted():
+            for file in files:
+                os.replace(file, folder / file.name)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let an interrupt wait until the block is done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # interrupts go to the main thread only
+        return
+    waiting: list[int] = []
+
+    def later(number: int, _: FrameType | None) -> None:
+        waiting.append(number)
+
+    before = signal.signal(signal.SIGINT, later)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        raise KeyboardInterrupt

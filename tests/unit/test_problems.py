@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.problems import DIVERGENCES, TUNING, UNTOUCHED
+from benchmarks.problems import TUNING, UNTOUCHED
+from cobpm.experiments.laws import DIVERGENCES
 
 PROBLEMS = {problem.name: problem for problem in TUNING + UNTOUCHED}
 SIZE = 40_000

@@ -15,6 +15,7 @@ import click
 import cobpm
 from cobpm.cli.compare import compare
 from cobpm.cli.pairwise import pairwise
+from cobpm.cli.reproduce import reproduce
 
 INTERRUPTED = 130
 SHELLS = {
@@ -70,6 +71,7 @@ def main() -> None:
 
 main.add_command(compare)
 main.add_command(pairwise)
+main.add_command(reproduce)
 
 
 @main.command()

@@ -1,0 +1,26 @@
+"""What the paper compares with: other estimates of divergences from two samples.
+
+They stand on their own, take what `cobpm.compare` takes, and give one number without an interval.
+
+    knn_divergence        nearest neighbours: Pérez-Cruz 2008; Póczos and Schneider 2011
+    nwj_divergence        convex programs: Nguyen, Wainwright and Jordan 2010
+    partition_divergence  cells with equally many points of y: Wang, Kulkarni and Verdú 2005
+    histogram_divergence  a grid of equal cells
+"""
+
+from __future__ import annotations
+
+from cobpm.baselines.histogram import histogram_divergence
+from cobpm.baselines.knn import knn_divergence, knn_log_ratios
+from cobpm.baselines.nwj import NwjFit, nwj_divergence, nwj_fit
+from cobpm.baselines.partition import partition_divergence
+
+__all__ = [
+    "NwjFit",
+    "histogram_divergence",
+    "knn_divergence",
+    "knn_log_ratios",
+    "nwj_divergence",
+    "nwj_fit",
+    "partition_divergence",
+]

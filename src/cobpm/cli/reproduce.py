@@ -1,0 +1,99 @@
+"""`cobpm reproduce`: the paper's tables and figures, next to the paper's own numbers."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cobpm.experiments import MODULES
+
+if TYPE_CHECKING:
+    from cobpm.experiments.framework import Outcome, Settings
+
+ALL = "all"
+DEFAULT_FOLDER = Path("reproduction")
+INTERRUPTED = 130  # as shells have it
+
+
+@click.command()
+@click.argument("name", type=click.Choice([*MODULES, ALL]))
+@click.option(
+    "--out",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help=f"Folder to write to, which must exist. By default '{DEFAULT_FOLDER}', made if need be.",
+)
+@click.option("--quick", is_flag=True, help="A small version that takes seconds.")
+@click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder with the data of experiments that need some.",
+)
+def reproduce(name: str, out: Path | None, quick: bool, data: Path | None) -> None:
+    """Reproduce a table or figure of the paper, or all of them.
+
+    Each becomes a picture, a page that puts our numbers beside the paper's, and a JSON file with
+    all numbers.
+    """
+    folder = _folder(out)
+    from cobpm.experiments.framework import Settings, Unavailable
+    from cobpm.samples import InputError
+
+    settings = Settings(quick=quick, data=data)
+    try:
+        if name == ALL:
+            _run_all(folder, settings)
+        else:
+            _run(name, folder, settings)
+    except (Unavailable, InputError, ImportError) as error:
+        raise click.UsageError(str(error)) from None
+    except OSError as error:
+        raise click.UsageError(f"Cannot write to '{folder}': {error.strerror or error}.") from None
+    except KeyboardInterrupt:
+        click.echo("Interrupted: nothing half-written is left.", err=True)
+        sys.exit(INTERRUPTED)
+
+
+def _folder(out: Path | None) -> Path:
+    """The folder to write to, after a look whether that is possible."""
+    folder = DEFAULT_FOLDER if out is None else out
+    try:
+        if out is None:
+            folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise click.UsageError(
+            f"The folder '{folder}' cannot be made: {error.strerror}. Name one with --out."
+        ) from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise click.UsageError(f"The folder '{folder}' cannot be written to. Use another --out.")
+    return folder
+
+
+def _run(name: str, folder: Path, settings: Settings) -> Outcome:
+    """Run one experiment with a bar on standard error if somebody looks at it."""
+    from cobpm.experiments import framework
+    from cobpm.progress import shown
+
+    with shown(sys.stderr.isatty()) as bar:
+        outcome = framework.reproduce(name, folder, settings, bar or (lambda *_: None))
+    click.echo(f"{folder / name}.md: {outcome.verdict}")
+    return outcome
+
+
+def _run_all(folder: Path, settings: Settings) -> None:
+    """Run every experiment, leave out those that cannot be run here, and write the index."""
+    from cobpm.experiments import framework
+
+    outcomes = []
+    for name in MODULES:
+        try:
+            outcomes.append(_run(name, folder, settings))
+        except (framework.Unavailable, ImportError) as error:
+            title = framework.load(name).TITLE
+            outcomes.append(framework.Outcome(name, title, str(error), done=False))
+            click.echo(f"{name} was not run: {error}", err=True)
+    framework.write_index(outcomes, folder, settings)
+    click.echo(f"{folder / framework.INDEX}: the list of all.")
