@@ -465,9 +465,9 @@ def _fit_ratio(
     if len(samples.names) < 2:
         seen, way_out = Seen("a single set"), "A single set has no ratio; use model='paper'."
         raise bad("model", owner, "be 'paper' for a single set", seen, way_out)
-    engine = None if given["engine"] == "auto" else given["engine"]
-    for name, value in (("delta", given["delta"]), ("sigma", given["sigma"]), ("engine", engine)):
-        if value is not None:
+    for name in ("delta", "sigma", "engine", "kernel", "burn_in", "chains", "thin"):
+        value = given[name]
+        if value != signature(compare).parameters[name].default:
             raise bad(name, owner, "go with model='paper'", value, "Add model='paper'.")
     low, high = (
         extreme([extreme(rows, axis=0) for rows in samples.values], axis=0)

@@ -41,6 +41,7 @@ FRAME = pd.DataFrame({"u": [1.0, 2.0, 3.0, 4.0], "v": 0.5, "site": ["n", "n", "s
         ([X, Y], {"bounds": (0, 1)}, "'bounds' parameter of pairwise() must contain every point"),
         ([X, Y], {"bounds": (0, 1), "partition": "pair"}, "must contain every point"),
         ([X, Y], {"delta": 1}, "must go with model='paper'. Got 1 instead. Add model='paper'."),
+        ([X, Y], {"chains": 8}, "must go with model='paper'. Got 8 instead. Add model='paper'."),
         (
             [X, Y],
             {"delta": 0, "model": "paper"},
