@@ -18,15 +18,18 @@ KEPT: dict[str, list[str]] = {}
 def public(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, text: nodes.Node
 ) -> nodes.Node | None:
-    """Lead `cobpm.posterior.Posterior`, where a class is at home, to `cobpm.Posterior`."""
-    target = node.get("reftarget", "")
-    rest = target.removeprefix("cobpm.").partition(".")[2]
-    name = rest.partition(".")[0]
-    if not target.startswith("cobpm.") or name not in cobpm.__all__:
+    """Lead `cobpm.posterior.Posterior`, where a class is at home, to `cobpm.Posterior`.
+
+    And `Posterior.draws` likewise, from whatever module speaks of it.
+    """
+    parts = node.get("reftarget", "").split(".")
+    places = [place for place, part in enumerate(parts[:3]) if part in cobpm.__all__]
+    if not places or (places[0] > 0 and parts[0] != "cobpm"):
         return None
-    domain = env.domains["py"]
-    assert app.builder is not None
-    return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", f"cobpm.{rest}", node, text)
+    target = ".".join(["cobpm", *parts[places[0] :]])
+    return env.domains["py"].resolve_xref(
+        env, node["refdoc"], app.builder, "obj", target, node, text
+    )
 
 
 def skip(app: Sphinx, what: str, name: str, item: Any, skipped: bool, options: Any) -> bool | None:

@@ -70,24 +70,15 @@ for name, draws in (("random walk", stuck), ("tempering", tempered)):
 # tenth (there is more on this below).
 
 x, y = stuck[::10].reshape(-1, 2), tempered[::10].reshape(-1, 2)
-post = cobpm.compare(x, y, rng=0)
+post = cobpm.fit({"random walk": x, "tempering": y}, rng=0)
 print(f"probability that they are alike: {post.same_probability():.2g}")
 post.summary(["tv", "hellinger"]).round(3)
 
 # %%
 # Total variation is the share of the posterior that the random walk misses; the truth is 0.4. The
-# table names the place. ``x`` is the random walk, ``y`` tempering.
+# picture shows the place:
 
-regions = post.regions()
-regions[["where", "points_x", "points_y", "mass_x", "mass_y"]].head(3).round(3)
-
-# %%
-
-fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharex=True, sharey=True, layout="constrained")
-for ax, title, draws in zip(axes, ("random walk", "tempering"), (x, y), strict=True):
-    ax.scatter(*draws.T, s=4, alpha=0.5, linewidths=0)
-    ax.set(title=title, xlabel="c1")
-axes[0].set_ylabel("c2")
+post.plot.map()
 plt.show()
 
 # %%

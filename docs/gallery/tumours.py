@@ -56,20 +56,17 @@ ranking[ranking["low"] < 0.01].round(3)
 # Worst perimeter and worst smoothness, from the top and from the middle of the list:
 
 pair = ["worst perimeter", "worst smoothness"]
-both = cobpm.compare(benign[pair], malignant[pair], rng=0)
+both = cobpm.fit({"benign": benign[pair], "malignant": malignant[pair]}, rng=0)
 both.summary(["tv", "hellinger"]).round(3)
 
 # %%
 
-both.regions()[["where", "points_x", "points_y", "p_x_denser"]].head(4).round(3)
+shown = ["where", "points_benign", "points_malignant", "p_benign_denser"]
+both.regions()[shown].head(4).round(3)
 
 # %%
 
-fig, ax = plt.subplots(figsize=(6.5, 4.5), layout="constrained")
-for name, part in (("benign", benign), ("malignant", malignant)):
-    ax.scatter(part[pair[0]], part[pair[1]], s=10, alpha=0.7, linewidths=0, label=name)
-ax.set(xlabel=pair[0], ylabel=pair[1])
-ax.legend()
+both.plot.map(pair)
 plt.show()
 
 # %%
