@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cobpm.arrays import BoolArray, FloatArray
+from cobpm.arrays import BoolArray, FloatArray, IntArray
 from cobpm.files import MISSING
 from cobpm.samples import LARGEST_EXACT
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NUMBERS_AT_LEAST = 0.9  # of the entries of a text column that is read as numbers
+FEW = 200  # words that decide what a column may hold
 TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -57,7 +60,6 @@ def read_column(name: str, array: pa.ChunkedArray) -> Column:
 
 def _read(array: pa.ChunkedArray) -> Column:
     import pyarrow as pa
-    import pyarrow.compute as pc
     from pyarrow import types
 
     if types.is_dictionary(array.type):
@@ -86,12 +88,8 @@ def _read(array: pa.ChunkedArray) -> Column:
         told = ("holds times of day, read as seconds after midnight",)
         return Column(_floats(micros) / 1e6, "number", told)
     if types.is_string(kind) or types.is_large_string(kind):
-        text = pc.utf8_trim_whitespace(array)
-        unknown = pc.is_in(text, pa.array(MISSING, text.type))
-        return _read_text(pc.if_else(unknown, pa.scalar(None, text.type), text))
-    if types.is_binary(kind) or types.is_large_binary(kind):
-        return Column(np.empty(0), "text")
-    return Column(np.empty(0), "nested")
+        return _read_text(array)
+    return Column(np.empty(0), "text" if types.is_binary(kind) else "nested")
 
 
 def _holds_timestamps(name: str, values: FloatArray) -> bool:
@@ -105,26 +103,38 @@ def _holds_timestamps(name: str, values: FloatArray) -> bool:
     return bool(known.min() > 3.2e8 and known.max() < 4.2e9 and not (known % 60.0).any())
 
 
-def labels_of(array: pa.ChunkedArray) -> list[str | None]:
-    """The entries of a column as text, to name sets by; whole numbers without a point."""
-    found = array.to_pylist()
-    return [
-        None
-        if one is None or one != one
-        else one.decode("latin-1")
-        if isinstance(one, bytes)
-        else f"{one:.15g}"
-        if isinstance(one, float)
-        else str(one)
-        for one in found
-    ]
+def encoded(array: pa.ChunkedArray) -> tuple[list[Any], IntArray]:
+    """The distinct entries of a column, and which of them each row has; -1 for none."""
+    found = array.dictionary_encode().unify_dictionaries()
+    codes = [_as_numpy(part.indices, np.int32, -1) for part in found.chunks]
+    return found.chunk(0).dictionary.to_pylist(), np.concatenate(codes)
+
+
+def label(entry: Any) -> str | None:
+    """An entry as text, to name a set by; whole numbers without a point."""
+    if entry is None or entry != entry:
+        return None
+    if isinstance(entry, bytes):
+        return entry.decode("latin-1")
+    return f"{entry:.15g}" if isinstance(entry, float) else str(entry)
+
+
+def _as_numpy(array: Any, dtype: Any, missing: float) -> Any:
+    """One of Arrow's arrays, with a value for nulls. Its own `to_numpy` would load pandas."""
+    validity, data = array.buffers()
+    here = slice(array.offset, array.offset + len(array))
+    values = np.frombuffer(data, dtype)[here] if len(array) else np.empty(0, dtype)
+    if not array.null_count:
+        return values
+    valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")[here]
+    return np.where(valid, values, dtype(missing))
 
 
 def _floats(array: pa.ChunkedArray) -> FloatArray:
     import pyarrow as pa
 
-    found = array.cast(pa.float64(), safe=False).to_numpy()
-    return np.asarray(found, dtype=np.float64)
+    chunks = array.cast(pa.float64(), safe=False).chunks
+    return np.concatenate([_as_numpy(part, np.float64, np.nan) for part in chunks])
 
 
 def _whole(values: FloatArray) -> bool:
@@ -150,55 +160,59 @@ def _dates(seconds: FloatArray) -> tuple[str, tuple[str, ...]]:
     return "moment", ("holds dates with times",)
 
 
-def _read_text(text: pa.ChunkedArray) -> Column:
+def _read_text(array: pa.ChunkedArray) -> Column:
     """Numbers, dates, or true and false that were stored as text."""
-    import pyarrow as pa
-
-    nothing = Column(np.empty(0), "text")
-    if text.null_count == len(text):
-        return Column(np.full(len(text), np.nan), "number")
-    for kind in (pa.float64(), pa.timestamp("us"), pa.timestamp("us", "UTC")):
-        try:
-            found = text.cast(kind)
-        except pa.ArrowInvalid:
-            continue
-        if pa.types.is_timestamp(kind):
-            seconds = _seconds(found)
-            return Column(seconds, *_dates(seconds))
-        values = _floats(found)
-        kind_of = "integer" if _whole(values) else "number"
-        return Column(values, kind_of, ("holds numbers stored as text",))
-    distinct = text.unique().drop_null().to_pylist()
-    if all(word.lower() in TRUTH for word in distinct):
-        truth = [None if word is None else TRUTH[word.lower()] for word in text.to_pylist()]
-        values = np.array(truth, dtype=np.float64)
+    entries, codes = encoded(array)
+    words = [word.strip() for word in entries]
+    words = ["" if word in MISSING else word for word in words]
+    known = [word for word in words if word]
+    if not known:
+        return Column(np.full(len(codes), np.nan), "number")
+    if all(word.lower() in TRUTH for word in known):
+        values = _spread(words, codes, lambda word: TRUTH[word.lower()])
         return Column(values, "boolean", ("holds true and false stored as text",))
-    numbers = {word: _number(word) for word in distinct}
-    if sum(number is not None for number in numbers.values()) < len(distinct) / 2:
-        return nothing
-    words = text.to_pylist()
-    read = [None if word is None else numbers[word] for word in words]
-    known, strange = len(words) - text.null_count, sum(map(_lost, words, read))
-    if known - strange < NUMBERS_AT_LEAST * known:
-        return replace(nothing, told=(f"mixes numbers and text, such as {_example(numbers)}",))
-    values = np.array(read, dtype=np.float64)
-    told = f"holds numbers, and {strange:,} entries such as {_example(numbers)} taken as missing"
-    return Column(values, "integer" if _whole(values) else "number", (told,))
+    if sum(np.isfinite(_number(word)) for word in known[:FEW]) >= len(known[:FEW]) / 2:
+        return _read_numbers(words, codes)
+    if all(np.isfinite(_moment(word)) for word in known[:FEW]):
+        seconds = _spread(words, codes, _moment)
+        strange = [word for word in known if np.isnan(_moment(word))]
+        if not strange:
+            return Column(seconds, *_dates(seconds))
+    return Column(np.empty(0), "text")
 
 
-def _lost(word: str | None, number: float | None) -> bool:
-    return word is not None and number is None
+def _read_numbers(words: list[str], codes: IntArray) -> Column:
+    values = _spread(words, codes, _number)
+    kind = "integer" if _whole(values) else "number"
+    given = _spread(words, codes, lambda word: 0.0) == 0.0  # whether there is a word at all
+    strange = int((given & np.isnan(values)).sum())
+    if not strange:
+        return Column(values, kind, ("holds numbers stored as text",))
+    example = next(word for word in words if word and np.isnan(_number(word)))
+    example = repr(example if len(example) <= 20 else f"{example[:20]}…")
+    if strange > (1 - NUMBERS_AT_LEAST) * given.sum():
+        return Column(np.empty(0), "text", (f"mixes numbers and text, such as {example}",))
+    told = f"holds numbers, and {strange:,} entries such as {example} taken as missing"
+    return Column(values, kind, (told,))
 
 
-def _example(numbers: dict[str, float | None]) -> str:
-    word = next(word for word, number in numbers.items() if number is None)
-    return repr(word if len(word) <= 20 else f"{word[:20]}…")
+def _spread(words: list[str], codes: IntArray, read: Callable[[str], float]) -> FloatArray:
+    """What each row's word means; NaN for rows without one."""
+    meanings = [read(word) if word else np.nan for word in words]
+    return np.array([*meanings, np.nan])[codes]  # the code -1 is the last
 
 
-def _number(word: str) -> float | None:
-    if "_" in word:  # which Python allows inside numbers
-        return None
+def _number(word: str) -> float:
     try:
-        return float(word)
+        return np.nan if "_" in word else float(word)  # Python allows it inside numbers
     except ValueError:
-        return None
+        return np.nan
+
+
+def _moment(word: str) -> float:
+    """Seconds since the start of 1970 of a date in ISO format."""
+    try:
+        found = datetime.fromisoformat(word)
+    except ValueError:
+        return np.nan
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cobpm.arrays import BoolArray, IntArray
-from cobpm.columns import Column, labels_of, read_column
+from cobpm.columns import Column, encoded, label, read_column
 from cobpm.files import STANDARD_INPUT, Table, read_table
 from cobpm.samples import InputError, Samples, Seen, bad, bad_file, listed
 from cobpm.units import common_kind
@@ -104,15 +104,15 @@ def from_groups(
     if unlabelled := table.rows - sum(map(len, rows.values())):
         notices.append(f"{unlabelled:,} rows without a value in '{column}' were left out.")
     if between is not None:
-        for label in between:
-            if label not in rows:
+        for name in between:
+            if name not in rows:
                 way_out = f"Its values are {_counted(rows)}."
-                raise bad("between", "compare", f"name values of '{column}'", label, way_out)
-        rows = {label: rows[label] for label in between}
+                raise bad("between", "compare", f"name values of '{column}'", name, way_out)
+        rows = {name: rows[name] for name in between}
     if len(rows) < 2 or (len(rows) > 2 and option == "split-by"):
         counted = "exactly two" if option == "split-by" else "at least two"
         seen = Seen(f"{len(rows):,} in '{column}': {_counted(rows)}")
-        two = " ".join(f"'{label}'" for label in list(rows)[:2])
+        two = " ".join(f"'{name}'" for name in list(rows)[:2])
         way_out = f"Choose two with --between {two}, or see all pairs: cobpm pairwise --group-by."
         way_out = way_out if len(rows) > 2 else "One set cannot be compared."
         raise bad(option, "compare", f"name a column with {counted} values", seen, way_out)
@@ -121,31 +121,28 @@ def from_groups(
     named = option == "split-by" and all(map(_says_little, rows))
     raw = [
         RawSet(
-            f"{column} {label}" if named else label,
+            f"{column} {value}" if named else value,
             {name: one.at(own) for name, one in whole.items()},
             len(own),
         )
-        for label, own in rows.items()
+        for value, own in rows.items()
     ]
     return complete(raw, choice, notices)
 
 
-def _says_little(label: str) -> bool:
+def _says_little(value: str) -> bool:
     """Whether a label needs the name of its column beside it: a number, true, yes, m."""
-    return label.lower() in LITTLE or len(label) == 1 or label.replace(".", "").isdigit()
+    return value.lower() in LITTLE or len(value) == 1 or value.replace(".", "").isdigit()
 
 
 def _rows_by_label(column: pa.ChunkedArray) -> dict[str, IntArray]:
     """The numbers of the rows with each label, in the order of the labels."""
-    encoded = column.dictionary_encode().unify_dictionaries()
-    labels = labels_of(encoded.chunk(0).dictionary)
-    codes = np.concatenate(
-        [part.indices.fill_null(-1).to_numpy(zero_copy_only=False) for part in encoded.chunks]
-    )
+    entries, codes = encoded(column)
+    labels = [label(entry) for entry in entries]
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(len(labels) + 1))
     spans = zip(labels, ends[:-1], ends[1:], strict=True)
-    rows = {label: order[first:last] for label, first, last in spans if label is not None}
+    rows = {name: order[first:last] for name, first, last in spans if name is not None}
     try:
         names = sorted(rows, key=float)
     except ValueError:
@@ -239,7 +236,7 @@ def _stem(path: Path) -> str:
 
 
 def _counted(rows: dict[str, IntArray], most: int = 8) -> str:
-    shown = [f"'{label}' ({len(own):,} rows)" for label, own in list(rows.items())[:most]]
+    shown = [f"'{name}' ({len(own):,} rows)" for name, own in list(rows.items())[:most]]
     more = [f"and {len(rows) - most:,} more"] if len(rows) > most else []
     return ", ".join(shown + more)
 

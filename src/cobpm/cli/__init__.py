@@ -86,7 +86,7 @@ def demo(seed: int) -> None:
 @main.command()
 @click.argument("shell", type=click.Choice(list(SHELLS)))
 def completion(shell: str) -> None:
-    r"""Print a script that completes commands and options.
+    """Print a script that completes commands and options.
 
     \b
     Examples:

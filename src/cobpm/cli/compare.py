@@ -31,7 +31,7 @@ from cobpm.cli.options import FILE, data_options, model_options, parse_bounds
 @click.option("--report", type=FILE, metavar="FILE", help="Write a page in HTML.")
 @click.option("--plot", type=FILE, metavar="FILE", help="Draw a picture: PNG, PDF, SVG …")
 def compare(**given: Any) -> None:
-    r"""Compare two files, or two parts of one.
+    """Compare two files, or two parts of one.
 
     Reads CSV, TSV, JSON lines, Parquet, Feather and NumPy files, gzipped or not; - is standard
     input. Says whether the two differ, by how much, how sure that is, and where.

@@ -41,7 +41,7 @@ from cobpm.cli.options import FILE, data_options, model_options, parse_bounds
 @click.option("--csv", "csv_file", type=FILE, metavar="FILE", help="Write a row per pair.")
 @click.option("--plot", type=FILE, metavar="FILE", help="Draw a heat map: PNG, PDF, SVG …")
 def pairwise(**given: Any) -> None:
-    r"""Compare all pairs of several files, or of the groups of one.
+    """Compare all pairs of several files, or of the groups of one.
 
     The most different pairs come first.
 
