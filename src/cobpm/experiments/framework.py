@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 DPI = 130  # of the pictures
 INDEX = "index.md"
+FILES = ("png", "json", "md")  # of an experiment
 
 
 class Unavailable(Exception):
@@ -107,6 +108,10 @@ def load(name: str) -> Experiment:
 def reproduce(name: str, folder: Path, settings: Settings, progress: Progress) -> Outcome:
     """Run one experiment and write its files into a folder that exists."""
     experiment = load(name)
+    for kind in FILES:  # before the work that they are for
+        if (folder / f"{name}.{kind}").is_dir():
+            taken = f"'{folder / name}.{kind}' is a folder, and a file is to go there."
+            raise Unavailable(f"{taken} Move it away, or name another --out.")
     began = perf_counter()
     result = experiment.run(settings, lambda stage, done: progress(f"{name}: {stage}", done))
     seconds = perf_counter() - began
@@ -129,8 +134,7 @@ def write(
     }
     text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
     with written_together(folder) as beside:
-        # No metadata: the same picture is the same file.
-        result.figure.savefig(beside / f"{experiment.NAME}.png", dpi=DPI, metadata={"Software": ""})
+        result.figure.savefig(beside / f"{experiment.NAME}.png", dpi=DPI)
         (beside / f"{experiment.NAME}.json").write_text(text + "\n", encoding="utf-8")
         page = _page(experiment, result, origin)
         (beside / f"{experiment.NAME}.md").write_text(page, encoding="utf-8")
