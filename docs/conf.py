@@ -37,6 +37,7 @@ nitpick_ignore_regex = [
     ("py:obj", r"(RatioModel\.tails|Pairwise\.matrix)"),
 ]
 default_role = "py:obj"
+smartquotes_action = "qe"  # two hyphens are those of an option
 highlight_language = "none"  # what a program prints is no Python
 templates_path = ["_templates"]
 

@@ -92,7 +92,7 @@ def completion(shell: str) -> None:
     Examples:
       eval "$(cobpm completion bash)"
       cobpm completion fish | source
-    """  # noqa: D301 - click wants the character
+    """
     from click.shell_completion import get_completion_class
 
     found = get_completion_class(shell)

@@ -45,7 +45,7 @@ def compare(**given: Any) -> None:
       cobpm compare sensor.parquet --split-half --report drift.html
       cobpm compare last.csv this.csv -d tv -d kl --json result.json
       zcat this.csv.gz | cobpm compare last.csv - --quiet --json -
-    """  # noqa: D301 - click wants the character
+    """
     given["bounds"] = parse_bounds(given["bounds"])
     _check_files(given)
     from cobpm.cli.run_compare import run

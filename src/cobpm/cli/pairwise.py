@@ -51,7 +51,7 @@ def pairwise(**given: Any) -> None:
       cobpm pairwise clinic.csv --group-by ward --plot wards.png
       cobpm pairwise clinic.csv --group-by ward -d kl --csv pairs.csv
       cobpm pairwise clinic.csv --group-by ward --partition pair --checkpoint pairs.ckpt
-    """  # noqa: D301 - click wants the character
+    """
     given["bounds"] = parse_bounds(given["bounds"])
     files = len(given["files"])
     if given["group_by"] is not None and files != 1:
