@@ -34,11 +34,14 @@ def readings(kind, n):
 
 kinds = ["none", "up", "ring"] * 8
 sensors = {
-    f"{kind} {k // 3 + 1}": readings(kind, rng.integers(150, 400)) for k, kind in enumerate(kinds)
+    f"{kind} {k // 3 + 1}": readings(kind, rng.integers(150, 400))
+    for k, kind in enumerate(kinds)
 }
 
 # %%
-fig, axes = plt.subplots(1, 3, figsize=(8, 2.9), sharex=True, sharey=True, layout="constrained")
+fig, axes = plt.subplots(
+    1, 3, figsize=(8, 2.9), sharex=True, sharey=True, layout="constrained"
+)
 for ax, name in zip(axes, ("none 1", "up 1", "ring 1"), strict=True):
     ax.scatter(*sensors[name].T, s=6, alpha=0.6, linewidths=0)
     ax.set(title=f"{name}, {len(sensors[name])} readings", aspect="equal")
@@ -60,7 +63,9 @@ plt.show()
 groups = SpectralClustering(3, affinity="precomputed", random_state=0)
 found = groups.fit_predict(pairs.affinity())
 for group in range(3):
-    print(group, [name for name, g in zip(sensors, found, strict=True) if g == group])
+    print(
+        group, [name for name, g in zip(sensors, found, strict=True) if g == group]
+    )
 
 # %%
 scaling = MDS(metric="precomputed", n_init=1, init="classical_mds", random_state=0)
@@ -68,7 +73,15 @@ place = scaling.fit_transform(pairs.matrix)
 fig, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
 for kind, marker in (("none", "o"), ("up", "^"), ("ring", "s")):
     chosen = np.array(kinds) == kind
-    ax.scatter(*place[chosen].T, c=found[chosen], vmin=0, vmax=2, marker=marker, s=60, label=kind)
+    ax.scatter(
+        *place[chosen].T,
+        c=found[chosen],
+        vmin=0,
+        vmax=2,
+        marker=marker,
+        s=60,
+        label=kind,
+    )
 ax.set(title="Markers: the truth. Colours: what was found.", aspect="equal")
 ax.legend()
 plt.show()

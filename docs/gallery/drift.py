@@ -32,7 +32,9 @@ def usual_orders(n):
 
 def new_orders(n):
     amount = rng.normal(4, 1, n).clip(0.5).round(2)
-    return pd.DataFrame({"amount": amount, "items": 1, "hour": rng.uniform(21, 24, n)})
+    return pd.DataFrame(
+        {"amount": amount, "items": 1, "hour": rng.uniform(21, 24, n)}
+    )
 
 
 october = usual_orders(3000)
@@ -41,9 +43,9 @@ november = pd.concat([usual_orders(2820), new_orders(180)], ignore_index=True)
 # %%
 # Column by column there is not much to see:
 
-pd.concat({"October": october.describe(), "November": november.describe()}, axis=1).loc[
-    ["mean", "std", "50%"]
-].round(2)
+pd.concat(
+    {"October": october.describe(), "November": november.describe()}, axis=1
+).loc[["mean", "std", "50%"]].round(2)
 
 # %%
 # The answer
@@ -83,7 +85,13 @@ table.assign(truth=truth).round(3)
 # And where? The first row is the region that contributes most. It was found, not asked for, and it
 # is in the units of the columns:
 
-shown = ["where", "points_October", "points_November", "mass_October", "mass_November"]
+shown = [
+    "where",
+    "points_October",
+    "points_November",
+    "mass_October",
+    "mass_November",
+]
 post.regions()[shown].head(3).round(3)
 
 # %%

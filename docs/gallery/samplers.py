@@ -32,7 +32,7 @@ def log_density(z):
 
 
 def walk(start, steps, temperatures, rng):
-    """Metropolis at each temperature, with exchanges between neighbours; the coldest is kept."""
+    """Metropolis at each temperature, and exchanges between neighbours."""
     beta = 1.0 / np.array(temperatures)[:, None]
     chains = start.shape[0]
     z = np.repeat(start[None], len(temperatures), axis=0)
@@ -43,10 +43,12 @@ def walk(start, steps, temperatures, rng):
         moved = np.log(rng.random(now.shape)) < beta * (then - now)
         z, now = np.where(moved[..., None], new, z), np.where(moved, then, now)
         for k in range(step % 2, len(temperatures) - 1, 2):
-            swap = np.log(rng.random(chains)) < (beta[k] - beta[k + 1]) * (now[k + 1] - now[k])
+            swap = np.log(rng.random(chains)) < (beta[k] - beta[k + 1]) * (
+                now[k + 1] - now[k]
+            )
             for state in (z, now):
                 state[k : k + 2, swap] = state[k : k + 2, swap][::-1]
-        kept[step] = z[0]
+        kept[step] = z[0]  # the coldest
     return kept[steps // 5 :]
 
 
@@ -58,7 +60,7 @@ tempered = walk(start, 6000, [1.0, 2.0, 4.0, 8.0, 16.0], rng)
 for name, draws in (("random walk", stuck), ("tempering", tempered)):
     rhat = [float(array_stats.rhat(draws[:, :, j].T)) for j in range(2)]
     ess = [float(array_stats.ess(draws[:, :, j].T)) for j in range(2)]
-    print(f"{name}: R-hat {max(rhat):.2f}, effective draws {min(ess):.0f} of {draws[..., 0].size}")
+    print(f"{name}: R-hat {max(rhat):.2f}, {min(ess):.0f} effective draws")
 
 # %%
 # All looks well. But the usual checks only see the places where the chains have been.

@@ -61,6 +61,7 @@ both.summary(["tv", "hellinger"]).round(3)
 
 # %%
 
+pd.set_option("display.max_colwidth", None)
 shown = ["where", "points_benign", "points_malignant", "p_benign_denser"]
 both.regions()[shown].head(4).round(3)
 
