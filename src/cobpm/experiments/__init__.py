@@ -14,4 +14,8 @@ from __future__ import annotations
 # In the order of the paper.
 MODULES = {
     "table1": "cobpm.experiments.table1",
+    "sanity": "cobpm.experiments.sanity",
+    "one-dim": "cobpm.experiments.one_dim",
+    "three-dim": "cobpm.experiments.three_dim",
+    "table2": "cobpm.experiments.table2",
 }

@@ -28,7 +28,7 @@ Density = Callable[[FloatArray], FloatArray]
 DIVERGENCES = ("tv", "hellinger", "kl", "reverse_kl", "js", "renyi:2")
 FOUR = ("tv", "hellinger", "kl", "renyi:2")  # those of the paper's experiments, in its order
 LABELS = {
-    "tv": "total variation",
+    "tv": "Total variation",
     "hellinger": "Hellinger",
     "kl": "Kullback–Leibler",
     "renyi:2": "Rényi of order 2",
@@ -204,3 +204,69 @@ TABLE2 = cube("table-2", 4, unit_normal(1 / 3, 1 / 5), unit_normal(1 / 2, 1 / 5)
 UNIFORM_NORMAL = cube("uniform-normal", 3, stats.uniform(), unit_normal(0, 1 / 3), 144)
 CORNER_NORMALS = cube("corner-normals", 3, unit_normal(0, 1 / 2), unit_normal(1, 1 / 2), 144)
 COMPARISON = (UNIFORM_NORMAL, CORNER_NORMALS, BETA_MIXTURES)
+
+
+# --- the sanity tests --------------------------------------------------------------------------
+
+BUMP = stats.beta(2, 2)
+BUMP_SHARE = 4 / 5
+# Of p21 and p22, as (low, high) in each column, with the heights of both densities. The paper does
+# not say which cells it took. Both densities must integrate to one, which leaves three choices of
+# six dyadic volumes; this is the one without very large or very small cells.
+NESTED_CELLS = {
+    "r1": (((0.0, 0.5), (0.0, 0.5)), 2 / 3, 2 / 3),
+    "r2": (((0.0, 0.5), (0.5, 1.0)), 4 / 3, 4 / 3),
+    "r3": (((0.5, 1.0), (0.0, 0.5)), 1.0, 1 / 2),
+    "r4": (((0.5, 0.75), (0.5, 1.0)), 1.0, 1.0),
+    "r5": (((0.75, 1.0), (0.5, 0.75)), 1.0, 4 / 3),
+    "r6": (((0.75, 1.0), (0.75, 1.0)), 1.0, 8 / 3),
+}
+
+
+def uniform_halves(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Points of p11 = 9/5 − 4/5 β(x1) β(x2) and p12 = 1/5 + 4/5 β(x1) β(x2), β of Beta(2, 2)."""
+    x = np.empty((0, 2))
+    while len(x) < n:  # accept uniform points with probability p11 over its maximum
+        tried = rng.random((4 * n, 2))
+        height = 1 - BUMP_SHARE / (1 + BUMP_SHARE) * BUMP.pdf(tried).prod(axis=1)
+        x = np.vstack([x, tried[rng.random(4 * n) < height]])
+    in_bump = rng.random((n, 1)) < BUMP_SHARE
+    return x[:n], np.where(in_bump, rng.beta(2, 2, (n, 2)), rng.random((n, 2)))
+
+
+def uniform_halves_masses(nodes: int) -> Masses:
+    """Of p11 and p12."""
+    at, weights = line(0, 1, nodes)
+    area, bump = outer(weights, weights), outer(*[BUMP.pdf(at) * weights] * 2)
+    return (1 + BUMP_SHARE) * area - BUMP_SHARE * bump, (1 - BUMP_SHARE) * area + BUMP_SHARE * bump
+
+
+def uniform_halves_on(low: FloatArray, high: FloatArray) -> Masses:
+    """Masses of p11 and p12 on boxes with these corners."""
+    area, bump = (high - low).prod(axis=1), (BUMP.cdf(high) - BUMP.cdf(low)).prod(axis=1)
+    return (1 + BUMP_SHARE) * area - BUMP_SHARE * bump, (1 - BUMP_SHARE) * area + BUMP_SHARE * bump
+
+
+def nested_masses(_: int = 0) -> Masses:
+    """Of p21 and p22 on their six cells."""
+    volumes = [(b - a) * (d - c) for ((a, b), (c, d)), *_ in NESTED_CELLS.values()]
+    heights = np.array([heights for _, *heights in NESTED_CELLS.values()]).T
+    p, q = heights * volumes
+    return p, q
+
+
+def nested(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Points of p21 and p22."""
+    sides = np.array([sides for sides, *_ in NESTED_CELLS.values()])
+
+    def draw(masses: FloatArray) -> FloatArray:
+        chosen: FloatArray = sides[rng.choice(len(sides), n, p=masses)]
+        low, high = chosen[:, :, 0], chosen[:, :, 1]
+        return low + (high - low) * rng.random((n, 2))
+
+    p, q = nested_masses()
+    return draw(p), draw(q)
+
+
+UNIFORM_HALVES = Problem("uniform-halves", 2, uniform_halves, uniform_halves_masses, 960)
+NESTED = Problem("nested", 2, nested, nested_masses)
