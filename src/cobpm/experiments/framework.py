@@ -107,6 +107,7 @@ def load(name: str) -> Experiment:
 
 def reproduce(name: str, folder: Path, settings: Settings, progress: Progress) -> Outcome:
     """Run one experiment and write its files into a folder that exists."""
+    progress(f"{name}: loading", 0.0)
     experiment = load(name)
     for kind in FILES:  # before the work that they are for
         if (folder / f"{name}.{kind}").is_dir():
