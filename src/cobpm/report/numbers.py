@@ -65,8 +65,10 @@ def short_percent(share: float) -> str:
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Round numbers between two ends, at most that many."""
     span = high - low
-    if not (0 < span < math.inf):
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
         return [low] if math.isfinite(low) else []
+    if span == math.inf:
+        return [low, high]
     power = 10.0 ** math.floor(math.log10(span / most))
     for step in (power * factor for factor in (1.0, 2.0, 2.5, 5.0, 10.0, 20.0)):
         if step == 0.0 or not math.isfinite(low / step):

@@ -333,7 +333,9 @@ def _page() -> tuple[Any, str, str]:
         (folder / name).read_text(encoding="utf-8")
         for name in ("report.html.jinja", "style.css", "script.js")
     )
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
+    )
     environment.filters["key"] = _sort_key
     return environment.from_string(template), style, script
 
