@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-
-import numpy as np
+from itertools import pairwise
 
 from cobpm.verdict import percent
 
@@ -83,7 +82,7 @@ def tick_labels(values: Sequence[float]) -> list[str]:
     """Labels that have the digits needed to tell neighbours apart, all the same number of them."""
     if len(values) < 2:
         return [number(value, 4) for value in values]
-    step = float(np.min(np.diff(values)))
+    step = min(b - a for a, b in pairwise(values))
     largest = max(abs(value) for value in values)
     if largest >= 1e6 or (0 < largest < 1e-3) or step <= 0:
         return [number(value, 4) for value in values]
