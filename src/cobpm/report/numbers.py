@@ -52,8 +52,8 @@ def nice_ceiling(value: float) -> float:
 
 def axis_end(value: float) -> str:
     """A round number, without digits that say nothing."""
-    text = number(value)
-    return text.rstrip("0").rstrip(".") if "." in text and "·" not in text else text
+    digits, dot, power = number(value).partition("·")
+    return (digits.rstrip("0").rstrip(".") if "." in digits else digits) + dot + power
 
 
 def short_percent(share: float) -> str:

@@ -95,6 +95,7 @@ def render(
         maps=maps,
         one_column=len(columns) == 1,
         map_note=map_note,
+        map_choice=f" of the {MAP_COLUMNS} that differ most" if len(columns) > MAP_COLUMNS else "",
         legend=legend(tags, frozenset().union(*(drawn.shades for drawn in maps))),
         cards=cards,
         column_note=column_note,

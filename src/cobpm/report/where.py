@@ -133,7 +133,7 @@ def _region(
         denser=denser,
         log_ratio=float(ratios[0]),
         times=times(abs(ratios[0])),
-        times_interval=f"{times(ends[0])} to {times(ends[1])}",
+        times_interval=" to ".join(dict.fromkeys(map(times, ends))),  # one word if they agree
         sure=float(sure),
         sure_words=short_percent(float(sure)),
         low=low,
@@ -144,9 +144,9 @@ def _region(
 def times(log_ratio: float) -> str:
     """A ratio of densities from its logarithm; beyond a thousand nobody needs the number."""
     if log_ratio > math.log(LARGEST_TIMES):
-        return f"{LARGEST_TIMES:,.0f}+"
+        return f"over {LARGEST_TIMES:,.0f}"
     if log_ratio < -math.log(LARGEST_TIMES):
-        return f"1/{LARGEST_TIMES:,.0f}"
+        return f"under 1/{LARGEST_TIMES:,.0f}"
     ratio = math.exp(log_ratio)
     return number(ratio, 3 if ratio >= 100 else 2)
 
