@@ -50,7 +50,8 @@ def _shown(value: object) -> str:
     return _short.repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def _listed(names: Iterable[object], most: int = 8) -> str:
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """Names in quotes, the first few of them if there are many."""
     quoted = [f"'{name}'" for name in names]
     more = [f"and {len(quoted) - most} more"] if len(quoted) > most else []
     return ", ".join(quoted[:most] + more)
@@ -157,7 +158,7 @@ def as_samples(
     for parameter, table in zip(parameters, tables, strict=True):
         notices += [f"In '{parameter}': {notice}" for notice in table.notices]
         if table.columns not in (None, columns):
-            notices.append(f"In '{parameter}': columns were put in the order {_listed(columns)}.")
+            notices.append(f"In '{parameter}': columns were put in the order {listed(columns)}.")
     values = tuple(_ordered(table, columns) for table in tables)
     kinds = _common_kinds(tables, columns)
     return Samples(tuple(names), columns, values, tuple(notices), kinds)
@@ -218,7 +219,7 @@ def _without_column(table: Any, name: str, owner: str) -> tuple[Any, list[Any]]:
         way_out = "Give one label per row instead, or pass a data frame."
         raise bad("groups", owner, "name a column of a data frame", seen, way_out)
     if name not in frame.columns:
-        way_out = f"The columns are {_listed(frame.columns)}."
+        way_out = f"The columns are {listed(frame.columns)}."
         raise bad("groups", owner, "name a column of the data frame", name, way_out)
     return frame.drop(name).to_native(), frame.get_column(name).to_list()
 
@@ -239,12 +240,13 @@ def _check_names(names: Sequence[str], count: int, owner: str) -> None:
         raise bad("samples", owner, f"hold 1 to {MOST_SETS} samples", Seen(f"{count} samples"))
     if len(names) != count:
         raise bad("names", owner, f"name each of the {count} samples", Seen(f"{len(names)} names"))
-    if twice := _repeated(names):
-        seen = Seen(f"{_listed(twice)} more than once")
+    if twice := repeated(names):
+        seen = Seen(f"{listed(twice)} more than once")
         raise bad("samples", owner, "have names that differ as text", seen, "Rename one of them.")
 
 
-def _repeated(names: Iterable[str]) -> list[str]:
+def repeated(names: Iterable[str]) -> list[str]:
+    """Names that come more than once."""
     return [name for name, count in Counter(names).items() if count > 1]
 
 
@@ -291,8 +293,8 @@ def _check_same_names(
     extra = [name for name in names if name not in wanted]
     missing = [name for name in wanted if name not in names]
     if extra or missing:
-        parts = [f"{_listed(extra)} only in '{parameter}'"] if extra else []
-        parts += [f"{_listed(missing)} only in {other}"] if missing else []
+        parts = [f"{listed(extra)} only in '{parameter}'"] if extra else []
+        parts += [f"{listed(missing)} only in {other}"] if missing else []
         rule = f"have the same columns as {other}"
         way_out = "Select or rename columns so that the names agree; their order does not matter."
         raise bad(parameter, owner, rule, Seen(" and ".join(parts)), way_out)
@@ -407,7 +409,7 @@ def _check_finite(table: _Table, parameter: str, owner: str) -> None:
     counts = [f"{nan} missing (NaN)"] * (nan > 0) + [f"{infinite} infinite"] * (infinite > 0)
     names = table.columns or ((table.label,) if table.label else _default_columns(width))
     rows, columns = np.nonzero(~finite)
-    place = f"column {_listed(names[j] for j in np.unique(columns))}; first in row {rows[0]}"
+    place = f"column {listed(names[j] for j in np.unique(columns))}; first in row {rows[0]}"
     seen = Seen(f"{' and '.join(counts)} of {finite.size} values ({place})")
     cure = f"{parameter}[np.isfinite({parameter}){'.all(axis=1)' * (width > 1)}]"
     if table.columns or table.label:
@@ -432,8 +434,8 @@ def _read_frame(sample: Any, parameter: str, owner: str) -> _Table | None:
         names, series = [label or "c1"], [frame]
     else:
         names = [str(name) for name in frame.columns]
-    if twice := _repeated(names):
-        seen = Seen(f"{_listed(twice)} more than once")
+    if twice := repeated(names):
+        seen = Seen(f"{listed(twice)} more than once")
         raise bad(parameter, owner, "have distinct column names", seen, "Rename or drop columns.")
     if isinstance(frame, nw.DataFrame):
         series = [frame.get_column(name) for name in frame.columns]
@@ -446,7 +448,7 @@ def _read_frame(sample: Any, parameter: str, owner: str) -> _Table | None:
     ]
     if wrong:
         way_out = "Select numeric columns first, or encode the others as numbers."
-        raise bad(parameter, owner, "have numeric columns only", Seen(_listed(wrong)), way_out)
+        raise bad(parameter, owner, "have numeric columns only", Seen(listed(wrong)), way_out)
 
     values = np.empty((len(frame), len(names)))
     notices: list[str] = []
@@ -503,7 +505,7 @@ def check_choice(value: object, choices: Iterable[str], *, parameter: str, owner
     if isinstance(value, str) and value in choices:
         return value
     close = difflib.get_close_matches(value.lower(), choices, 1) if isinstance(value, str) else []
-    rule = f"be one of {_listed(choices, most=len(choices))}"
+    rule = f"be one of {listed(choices, most=len(choices))}"
     raise bad(parameter, owner, rule, value, f"Did you mean '{close[0]}'?" if close else "")
 
 
@@ -589,8 +591,8 @@ def check_bounds(
 def _read_bounds(bounds: Any, columns: Sequence[str], parameter: str, owner: str) -> FloatArray:
     d, by_name = len(columns), isinstance(bounds, Mapping)
     if unknown := [key for key in bounds if str(key) not in columns] if by_name else []:
-        rule = f"name columns out of {_listed(columns)}"
-        raise bad(parameter, owner, rule, Seen(_listed(unknown)), "Columns may be left out.")
+        rule = f"name columns out of {listed(columns)}"
+        raise bad(parameter, owner, rule, Seen(listed(unknown)), "Columns may be left out.")
     chosen = [columns.index(str(key)) for key in bounds] if by_name else list(range(d))
     pairs = np.full((d, 2), np.nan)
     try:

@@ -108,7 +108,9 @@ def _how_far(
 ) -> str:
     """The total variation distance as the success of the best guess, ½ + TV/2."""
     one = "value" if len(post.columns) == 1 else "row"
-    guess, low, high = (percent(0.5 + value / 2) for value in (distance, ends.low, ends.high))
+    shares = [0.5 + value / 2 for value in (distance, ends.low, ends.high)]
+    digits = max(map(_digits, shares))  # alike for all three
+    guess, low, high = (percent(share, digits) for share in shares)
     if kind == "different":
         return (
             f"Given one {one}, you could tell whether it is from {names[0]} or {names[1]} {guess} "
@@ -137,13 +139,18 @@ def _how_sure(probability: float | None, chance: float | None) -> str:
     )
 
 
-def percent(share: float) -> str:
+def percent(share: float, digits: int | None = None) -> str:
     """A share in per cent, never rounded to none or all: "63%", "0.4%", "less than 0.1%"."""
     if share < 0.001:
         return "less than 0.1%"
     if share > 0.999:
         return "more than 99.9%" if share < 1.0 else "100%"
-    return f"{share:.1%}" if min(share, 1 - share) < 0.0995 else f"{share:.0%}"
+    return f"{share:.{_digits(share) if digits is None else digits}%}"
+
+
+def _digits(share: float) -> int:
+    """Digits after the point that a share needs in per cent: one near none or all."""
+    return int(min(share, 1 - share) < 0.0995)
 
 
 def _chance(post: Posterior, i: int, j: int) -> float:
