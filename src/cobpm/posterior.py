@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from cobpm.plots import Plots
+
 READ_OUTS = ("mean", "median", "plug")
 
 
@@ -346,6 +348,13 @@ class Posterior:
         if isinstance(found, Band):
             return Band(found.estimate * factor, found.low * factor, found.high * factor)
         return found * factor
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures: `plot()` for an overview, `plot.map()`, `plot.columns()` … for one of them."""
+        from cobpm.plots import Plots
+
+        return Plots(self)
 
     # --- elsewhere -----------------------------------------------------------------------------
 

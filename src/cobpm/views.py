@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_FITS = 32  # of more columns, those that seem to differ most are fitted
 LEAST_POINTS = 3  # in and around a cell of a map, of both sets, to say something there
-MOST_SHOWN = 1500  # points of each set to lay over a map
+MOST_SHOWN = 500  # points of each set to lay over a map
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,12 @@
-"""Pictures, on matplotlib. Each function takes the axes to draw on and returns them."""
+"""The matrix of divergences between many sets."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from cobpm.plots import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,26 +17,14 @@ MOST_NAMES = 60  # beyond, names along an axis cannot be read
 MOST_NUMBERS = 12  # sets, beyond which numbers do not fit into the cells
 
 
-def pyplot() -> Any:
-    """Matplotlib's pyplot, or an error that says how to get it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("plot() needs matplotlib: pip install 'cobpm[plot]'") from error
-    return plt
-
-
 def heat_map(pairs: Pairwise, *, ax: Axes | None = None, dendrogram: bool = True) -> Axes:
     """The matrix of divergences, similar sets next to each other; see `Pairwise.plot`."""
     from scipy.cluster import hierarchy
     from scipy.spatial.distance import squareform
 
-    plt = pyplot()
     sets = len(pairs.names)
-    if ax is None:
-        size = float(np.clip(2.5 + 0.28 * sets, 4.5, 12.0))
-        _, ax = plt.subplots(figsize=(size + 0.8, size), layout="constrained")
-    assert ax is not None
+    size = float(np.clip(2.5 + 0.28 * sets, 4.5, 12.0))
+    ax = style.axes(ax, size + 0.8, size)
     mean = (pairs.matrix + pairs.matrix.T) / 2
     # An infinite divergence is farther than all others.
     largest = np.max(mean, where=np.isfinite(mean), initial=0.0)
@@ -46,7 +36,7 @@ def heat_map(pairs: Pairwise, *, ax: Axes | None = None, dendrogram: bool = True
     image = ax.imshow(shown, cmap="viridis_r", vmin=0.0, interpolation="nearest", aspect="equal")
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
     bar.set_label(_label(pairs))
-    names = [pairs.names[k] for k in order]
+    names = [style.printable(pairs.names[k]) for k in order]
     if sets <= MOST_NAMES:
         ax.set_xticks(range(sets), names, rotation=90)
         ax.set_yticks(range(sets), names)
@@ -86,6 +76,6 @@ def _draw_tree(ax: Axes, tree: Any) -> None:
     above = ax.inset_axes((0.0, 1.01, 1.0, 0.15), sharex=ax)
     for across, heights in zip(tree["icoord"], tree["dcoord"], strict=True):
         # SciPy puts leaf k at 10 k + 5; the map puts it at k.
-        above.plot((np.array(across) - 5) / 10, heights, color="0.35", linewidth=0.8)
+        above.plot((np.array(across) - 5) / 10, heights, color=style.ink(ax, 0.7), linewidth=0.8)
     above.set_ylim(bottom=0.0)
     above.axis("off")
