@@ -90,7 +90,7 @@ def run(
         seconds = perf_counter() - began
         if "plot" in outputs.paths:
             told("drawing a picture", 0.0)
-            outputs.draw(post.plot())  # type: ignore[attr-defined]
+            outputs.draw(post.plot())
         if page is not None:
             told("writing the report", 0.0)
             names = [row.name for row in rows] if divergence else None
