@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from cobpm.outputs import check_output, written_whole
 
+try:
+    import jinja2  # noqa: F401  (here, so that nobody waits for a fit to hear that it is missing)
+except ImportError as error:
+    raise ImportError("A report needs Jinja2: pip install 'cobpm[report]'") from error
+
 if TYPE_CHECKING:
     from cobpm.divergences import Asked
     from cobpm.posterior import Posterior
@@ -64,10 +69,6 @@ def html(
     samples: Any = None,
 ) -> str:
     """The report as text; see `write`."""
-    try:
-        import jinja2  # noqa: F401
-    except ImportError as error:
-        raise ImportError("A report needs Jinja2: pip install 'cobpm[report]'") from error
     from cobpm.report.render import render
 
     return render(post, level, divergences, title, first, second, samples)

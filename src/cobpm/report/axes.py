@@ -98,7 +98,7 @@ def widened(low: FloatArray, high: FloatArray, edge: float, step: float | None) 
 def across(axis: Axis, most: int = 5) -> Markup:
     """The marks of an axis below a drawing."""
     parts = []
-    for place, label in axis.marks(most):
+    for place, label in axis.marks(min(most, 3) if axis.dated else most):  # dates are long
         anchor = "start" if place < 0.04 else "end" if place > 0.96 else "middle"
         x = share(place)
         parts.append(element("line", class_="axis", x1=x, x2=x, y1=0, y2=5))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 WIDE, HIGH = BOX
 RATIOS = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0)  # to mark on the axis of ratios
 LARGEST = np.log(1000.0)  # log ratio that is drawn
+NARROWEST = 0.008  # share of the line that can still be seen
 USUAL = 0.85  # of the bins, whose intervals are drawn in full
 
 
@@ -163,6 +164,8 @@ def _spans(regions: tuple[Region, ...], axis: Axis, step: float | None) -> list[
     parts = []
     for region in regions:
         a, b = axis.place(widened(region.low[:1], region.high[:1], axis.low, step)).ravel().tolist()
+        spare = max(NARROWEST - (b - a), 0.0) / 2  # a single value has a place, too
+        a, b = a - spare, b + spare
         parts.append(
             element(
                 "rect",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 STEPS = (1.5, 3.0, 10.0)  # times denser, where the shade changes
 MOST_POINTS = 250  # of each set laid over a map
+NARROWEST = 0.012  # share of a map that can still be seen
 MOST_NUMBERS = 12  # regions with their number on the map
 WIDE, HIGH = BOX
 
@@ -139,6 +140,10 @@ def _region_parts(
         for axis, k, step in zip((x, y), columns, steps, strict=True)
     )
     boxes = np.column_stack([left, right, upper, lower])
+    for low_end, high_end in ((0, 1), (2, 3)):  # a single value has no width, but a place
+        narrow = np.maximum(NARROWEST - (boxes[:, high_end] - boxes[:, low_end]), 0.0) / 2
+        boxes[:, low_end] -= narrow
+        boxes[:, high_end] += narrow
     area = (boxes[:, 1] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 2])
     tiled = _disjoint(boxes)
     parts = []

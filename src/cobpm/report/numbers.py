@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-
-import numpy as np
+from itertools import pairwise
 
 from cobpm.verdict import percent
 
@@ -53,8 +52,8 @@ def nice_ceiling(value: float) -> float:
 
 def axis_end(value: float) -> str:
     """A round number, without digits that say nothing."""
-    text = number(value)
-    return text.rstrip("0").rstrip(".") if "." in text and "·" not in text else text
+    digits, dot, power = number(value).partition("·")
+    return (digits.rstrip("0").rstrip(".") if "." in digits else digits) + dot + power
 
 
 def short_percent(share: float) -> str:
@@ -65,8 +64,10 @@ def short_percent(share: float) -> str:
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Round numbers between two ends, at most that many."""
     span = high - low
-    if not (0 < span < math.inf):
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
         return [low] if math.isfinite(low) else []
+    if span == math.inf:
+        return [low, high]
     power = 10.0 ** math.floor(math.log10(span / most))
     for step in (power * factor for factor in (1.0, 2.0, 2.5, 5.0, 10.0, 20.0)):
         if step == 0.0 or not math.isfinite(low / step):
@@ -81,7 +82,7 @@ def tick_labels(values: Sequence[float]) -> list[str]:
     """Labels that have the digits needed to tell neighbours apart, all the same number of them."""
     if len(values) < 2:
         return [number(value, 4) for value in values]
-    step = float(np.min(np.diff(values)))
+    step = min(b - a for a, b in pairwise(values))
     largest = max(abs(value) for value in values)
     if largest >= 1e6 or (0 < largest < 1e-3) or step <= 0:
         return [number(value, 4) for value in values]

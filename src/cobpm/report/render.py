@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import cache
-from importlib.resources import files
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-import cobpm
 from cobpm.divergences import SUMMARY, Asked
 from cobpm.model import PaperModel
 from cobpm.report.bars import distance_scale
 from cobpm.report.column_charts import card, line_figure
 from cobpm.report.how_different import divergence_rows
-from cobpm.report.maps import legend, map_figure, patterns, shades
+from cobpm.report.maps import legend, map_figure, shades
 from cobpm.report.names import clean, cut, renamed, shown_names
 from cobpm.report.numbers import interval, number, plain_level
-from cobpm.report.svg import element
+from cobpm.report.page import fill, full_names, tag
 from cobpm.report.trust import checks, convergence_rows, frame_rows, settings
 from cobpm.report.where import Regions, regions
 from cobpm.samples import check_level
@@ -60,20 +54,12 @@ def render(
     pair, ends = (names[i], names[j]), plain_level(level)
     found = verdict(post, post.names[i], post.names[j], level)
     where = regions(shown, level, *pair)
-    tags = (_tag("first", pair[0]), _tag("second", pair[1]))
+    tags = (tag("first", pair[0]), tag("second", pair[1]))
     maps, map_note, cards, column_note = _pictures(post, (i, j), pair, tags, columns, level, where)
     title = clean(title or "") or f"{pair[0]} and {pair[1]}, compared"
-    template, style, script = _page()
-    page: str = template.render(
-        title=title,
-        plain_title=title,
-        style=Markup(style),
-        script=Markup(script),
-        style_hash=_hash(style),
-        script_hash=_hash(script),
-        patterns=patterns(),
-        version=cobpm.__version__,
-        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    return fill(
+        "report.html.jinja",
+        title,
         level=ends,
         names=pair,
         first=tags[0],
@@ -90,11 +76,12 @@ def render(
         same=_same(found),
         divergences=divergence_rows(shown, asked, level, *pair),
         regions=where,
-        brief=(_tag("first", cut(pair[0], 20)), _tag("second", cut(pair[1], 20))),
+        brief=(tag("first", cut(pair[0], 20)), tag("second", cut(pair[1], 20))),
         regions_caption=_caption(where),
         maps=maps,
         one_column=len(columns) == 1,
         map_note=map_note,
+        map_choice=f" of the {MAP_COLUMNS} that differ most" if len(columns) > MAP_COLUMNS else "",
         legend=legend(tags, frozenset().union(*(drawn.shades for drawn in maps))),
         cards=cards,
         column_note=column_note,
@@ -106,9 +93,8 @@ def render(
         frames=frame_rows(post),
         computed=_computed(post, names, columns),
         settings=settings(post),
-        full_names=_full_names(post, names, columns),
+        full_names=full_names((*names, *columns), (*post.names, *post.columns)),
     )
-    return page
 
 
 @dataclass(frozen=True)
@@ -163,19 +149,6 @@ def _asked(divergences: Asked | Iterable[Asked] | None) -> list[Asked]:
 # --- the verdict -------------------------------------------------------------------------------
 
 
-def _tag(which: str, name: str) -> Markup:
-    """The name of a set with its mark: a dot for the first, a diamond for the second."""
-    marks = {
-        "first": element("circle", cx=5, cy=5, r=5),
-        "second": element("path", d="M5 0L10 5L5 10L0 5z"),
-    }
-    mark = element("svg", marks[which], viewBox="0 0 10 10", aria_hidden="true")
-    # The mark stays on the line of what it marks.
-    head = name[: min(len(name.partition(" ")[0]), 14)]
-    held = element("span", mark, head, class_="nb")
-    return element("bdi", held, name[len(head) :], class_=f"set {which}")
-
-
 def _marked(
     post: Posterior, pair: tuple[int, int], level: float, tags: tuple[Markup, Markup]
 ) -> _Marked:
@@ -187,8 +160,8 @@ def _marked(
 
     def marked(text: str) -> Markup:
         written = str(escape(text))
-        for stand_in, tag in zip(STAND_INS, tags, strict=True):
-            written = written.replace(stand_in, str(tag))
+        for stand_in, name in zip(STAND_INS, tags, strict=True):
+            written = written.replace(stand_in, str(name))
         return Markup(written)
 
     return _Marked(found.kind, marked(found.headline), marked(found.sentence))
@@ -310,40 +283,3 @@ def _computed(
         ("Platform", about.get("platform", "unknown")),
     ]
     return [(name, clean(str(value))) for name, value in rows]
-
-
-def _full_names(
-    post: Posterior, names: tuple[str, ...], columns: tuple[str, ...]
-) -> list[tuple[str, str]]:
-    """Names that are not shown as they are, as Python writes them."""
-    both = zip((*names, *columns), (*post.names, *post.columns), strict=True)
-    return [(shown, ascii(given)) for shown, given in both if shown != given]
-
-
-# --- the page ----------------------------------------------------------------------------------
-
-
-@cache
-def _page() -> tuple[Any, str, str]:
-    """The template, the style sheet and the script."""
-    from jinja2 import Environment, StrictUndefined
-
-    folder = files("cobpm.report") / "page"
-    template, style, script = (
-        (folder / name).read_text(encoding="utf-8")
-        for name in ("report.html.jinja", "style.css", "script.js")
-    )
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
-    environment.filters["key"] = _sort_key
-    return environment.from_string(template), style, script
-
-
-def _hash(text: str) -> str:
-    """What the content policy knows an inline style sheet or script by."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _sort_key(value: float) -> str:
-    """A number as scripts read it."""
-    named = {"inf": "Infinity", "-inf": "-Infinity", "nan": ""}
-    return named.get(str(float(value)), f"{value:.6g}")

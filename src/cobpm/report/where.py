@@ -78,8 +78,6 @@ class Regions:
 
 def regions(post: Posterior, level: float, first: str, second: str) -> Regions:
     """The regions of the most probable partition drawn; see `Posterior.regions`."""
-    from cobpm.regions import _straightest
-
     try:
         table = post.regions(level=level, first=first, second=second)
     except InputError as error:  # only turned frames: no region can be told in columns
@@ -95,7 +93,7 @@ def regions(post: Posterior, level: float, first: str, second: str) -> Regions:
     least = 1 / (len(post.partitions) + 1)
     denser = np.clip(table.iloc[:, 4 + 2 * sets].to_numpy(float), least, 1 - least)
     ends = table.iloc[:, 5 + 2 * sets :].to_numpy(float)
-    active = _straightest(post)[0].domain.active
+    active = next(frame.domain.active for frame in post.frames if frame.straight)
     low, high = (np.full((len(table), len(post.columns)), end) for end in (-np.inf, np.inf))
     low[:, active], high[:, active] = ends[:, ::2], ends[:, 1::2]
     apart = np.abs(masses[:, 0] - masses[:, 1])
@@ -133,7 +131,7 @@ def _region(
         denser=denser,
         log_ratio=float(ratios[0]),
         times=times(abs(ratios[0])),
-        times_interval=f"{times(ends[0])} to {times(ends[1])}",
+        times_interval=" to ".join(dict.fromkeys(map(times, ends))),  # one word if they agree
         sure=float(sure),
         sure_words=short_percent(float(sure)),
         low=low,
@@ -144,9 +142,9 @@ def _region(
 def times(log_ratio: float) -> str:
     """A ratio of densities from its logarithm; beyond a thousand nobody needs the number."""
     if log_ratio > math.log(LARGEST_TIMES):
-        return f"{LARGEST_TIMES:,.0f}+"
+        return f"over {LARGEST_TIMES:,.0f}"
     if log_ratio < -math.log(LARGEST_TIMES):
-        return f"1/{LARGEST_TIMES:,.0f}"
+        return f"under 1/{LARGEST_TIMES:,.0f}"
     ratio = math.exp(log_ratio)
     return number(ratio, 3 if ratio >= 100 else 2)
 
