@@ -62,9 +62,15 @@ def rewrite(app: Sphinx, docname: str, source: list[str]) -> None:
 
 def copy(app: Sphinx) -> None:
     """Bring in what lives outside of docs/; files that have not changed are not touched."""
+    wanted = {}
     for path in [ROOT / "CHANGELOG.md", *(file for folder in RESULTS for file in folder.iterdir())]:
         there = home(path)
         assert there is not None
+        wanted[there] = path
+    for old in (DOCS / "results").rglob("*.*"):
+        if old not in wanted:
+            old.unlink()
+    for there, path in wanted.items():
         there.parent.mkdir(parents=True, exist_ok=True)
         if not there.exists() or there.read_bytes() != path.read_bytes():
             shutil.copyfile(path, there)
