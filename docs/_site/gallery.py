@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-ORDER = ("drift.py", "groups.py", "samplers.py", "clusters.py", "tumours.py")
+ORDER = ("drift.py", "groups.py", "samplers.py", "clusters.py", "tumours.py", "sizes.py")
 
 
 class Order:

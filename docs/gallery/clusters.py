@@ -53,6 +53,7 @@ plt.show()
 #
 # One call for all 276 pairs. The map puts similar sensors next to each other:
 
+# sphinx_gallery_thumbnail_number = 2
 pairs = cobpm.pairwise(sensors, "hellinger", rng=0)
 pairs.plot()
 plt.show()
