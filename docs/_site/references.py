@@ -57,9 +57,11 @@ def give_back(app: Sphinx, what: str, name: str, item: Any, options: Any, lines:
         lines[:] = KEPT.pop(name)
 
 
-def plain_types(app: Sphinx, tree: nodes.document, docname: str) -> None:
-    """Leave out the type of what may be anything: the words that follow say more."""
+def plain_fields(app: Sphinx, tree: nodes.document, docname: str) -> None:
+    """A dash before what a parameter is, and no type where it may be anything: words say more."""
     for field in tree.findall(nodes.field_body):
+        for text in [text for text in field.findall(nodes.Text) if text == " -- "]:
+            text.parent.replace(text, nodes.Text(" – "))
         for word in [word for word in field.findall(nodes.emphasis) if word.astext() == "Any"]:
             line = word.parent
             place = line.index(word)
@@ -75,5 +77,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-signature", results)
     app.connect("autodoc-process-docstring", keep, priority=400)  # napoleon is at 500
     app.connect("autodoc-process-docstring", give_back, priority=600)
-    app.connect("doctree-resolved", plain_types)
+    app.connect("doctree-resolved", plain_fields)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
