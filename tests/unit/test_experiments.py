@@ -1,9 +1,11 @@
 """The reproduced tables and figures: small versions, against values from elsewhere."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,13 +14,23 @@ from scipy import integrate, special, stats
 from scipy.optimize import brentq
 
 import cobpm
-from cobpm.experiments import MODULES, fits, framework, laws, sanity, simulation, table1, table2
+from cobpm.experiments import (
+    MODULES,
+    fits,
+    framework,
+    illustrations,
+    laws,
+    sanity,
+    simulation,
+    table1,
+    table2,
+)
 from cobpm.experiments import simulation_page as page
 from cobpm.experiments.framework import Result, Settings
 from cobpm.partitions import Partitions
 
 BETA = stats.beta(3, 5)
-OURS = ("table1", "sanity", "one-dim", "three-dim", "table2")
+OURS = ("illustrations", "table1", "sanity", "one-dim", "three-dim", "table2")
 
 
 def silent(stage, fraction):
@@ -344,6 +356,33 @@ def test_sanity(small):
     assert 0 <= numbers["nested"]["exact"]["share_that_refines"] <= 1
 
 
+# --- illustrations -----------------------------------------------------------------------------
+
+
+def test_sequences_are_those_that_enumeration_finds():
+    def grow(cells, left):
+        if not left:
+            ends.append(frozenset(cells))
+            return
+        for cell in cells:
+            for column in (0, 1):
+                rest = [other for other in cells if other != cell]
+                grow([*rest, *illustrations.halves(cell, column)], left - 1)
+
+    whole = ((0.0, 1.0), (0.0, 1.0))
+    ends = []
+    grow([whole], 4)
+    counted = Counter(ends)
+    assert sum(counted.values()) == 24 * 2**4
+    for cells, count in counted.items():
+        assert illustrations.sequences(whole, list(cells)) == count
+        order = illustrations.cuts(whole, list(cells))
+        grown = {whole}
+        for box, column in order:
+            grown = (grown - {box}) | set(illustrations.halves(box, column))
+        assert grown == cells
+
+
 # --- pages and files ---------------------------------------------------------------------------
 
 
@@ -369,7 +408,7 @@ def test_files(small, name, tmp_path):
     assert content["provenance"]["command"] == f"cobpm reproduce {name} --quick"
     assert content["provenance"]["seconds"] == 1.5
     assert content["provenance"]["cobpm"] == cobpm.__version__
-    assert "paper" in content["numbers"] or name == "sanity"  # which has no numbers there
+    assert "paper" in content["numbers"] or name in ("sanity", "illustrations")  # no numbers there
     text = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
     assert text.startswith(f"# {framework.load(name).TITLE}\n")
     assert f"]({name}.png)" in text
@@ -395,6 +434,13 @@ def test_numbers_that_json_does_not_know(small, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_page_in_the_documentation_is_up_to_date(small):
+    kept = Path(__file__).parents[2] / "docs/reproduction/table1.json"
+    there = json.loads(kept.read_text(encoding="utf-8"))["numbers"]["part_2"]
+    for row, values in small["table1"].numbers["part_2"].items():
+        assert there[row] == pytest.approx(values)
+
+
 def test_index(tmp_path):
     outcomes = [
         framework.Outcome("table1", "Table 1", "It agrees.", seconds=2.4),
@@ -404,6 +450,11 @@ def test_index(tmp_path):
     text = (tmp_path / "index.md").read_text(encoding="utf-8")
     assert "[Table 1](table1.md) | `cobpm reproduce table1` | It agrees. | 2 |" in text
     assert "| Images | `cobpm reproduce images` | Not run: There is no data. |  |" in text
+
+
+def test_upper_bounds():
+    said = [framework.upper_bound(value) for value in (0.0, 3.3e-7, 2e-8, 0.000135, 0.0001, 0.9)]
+    assert said == ["0", "4e-07", "2e-08", "0.0002", "0.0001", "0.9"]
 
 
 def test_results_need_all_parts():

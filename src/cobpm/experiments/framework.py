@@ -11,6 +11,7 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from math import ceil, floor, log10
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -192,6 +193,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A Markdown table."""
     lines = [head, ["---"] * len(head), *([str(cell) for cell in row] for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def upper_bound(value: float) -> str:
+    """A number of one digit that is not below the value: what errors are said to be at most."""
+    if value <= 0:
+        return "0"
+    power = floor(log10(value))
+    digit = ceil(round(value / 10**power, 9))
+    return f"{digit * 10.0**power:.0e}" if power < -4 else f"{digit * 10.0**power:.{-power}f}"
 
 
 def _page(experiment: Experiment, result: Result, origin: Mapping[str, Any]) -> str:

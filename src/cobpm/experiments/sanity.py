@@ -246,11 +246,12 @@ def _differences(numbers: Mapping[str, Any]) -> str:
         "The paper's two claims are that the partition reveals the difference in the first test, "
         f"and that it finds the cells of p22 in the second. The first {_holds(seen)}: see the "
         "control. The second holds in part, all six cells in "
-        f"{np.mean(nested['shares_that_refine']):.0%} of the draws over all data sets; {rarest} is "
-        f"missed most often. Of the {len(held)} true divergences {sum(held)} lie in their 90% "
-        f"intervals (exact engine). In the first test {low} of 4 medians are below the truth. "
-        "Cells this coarse cannot show all of it (Theorem 1): on those of the picture the true KL "
-        f"divergence is {mixture['bound_on_learned']['kl']:.3f}, not {mixture['truth']['kl']:.3f}."
+        f"{np.mean(nested['shares_that_refine']):.0%} of the draws over the further data sets; "
+        f"{rarest} is missed most often. Of the {len(held)} true divergences {sum(held)} lie in "
+        f"their 90% intervals (exact engine). In the first test {low} of 4 medians are below the "
+        "truth. Cells this coarse cannot show all of it (Theorem 1): on those of the picture the "
+        f"true KL divergence is {mixture['bound_on_learned']['kl']:.3f}, not "
+        f"{mixture['truth']['kl']:.3f}."
     )
 
 
