@@ -52,13 +52,14 @@
     }
     light(pinned);
   };
-  for (const spot of all(".regions span.spot")) {
+  for (const spot of all(".linked span.spot")) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "spot";
     button.textContent = spot.textContent;
     button.setAttribute("aria-pressed", "false");
-    button.setAttribute("aria-label", `Show region ${spot.textContent} on the map`);
+    const thing = spot.closest("table").dataset.spot;
+    button.setAttribute("aria-label", `Show ${thing} ${spot.textContent} on the map`);
     button.addEventListener("click", () => pin(button.textContent));
     spot.replaceWith(button);
   }
