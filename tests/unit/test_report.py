@@ -229,6 +229,33 @@ def test_extreme_values():
     assert not page.stray
 
 
+def test_columns_of_all_kinds():
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    one, other = (
+        pd.DataFrame(
+            {
+                "constant": np.full(80, 7.0),
+                "flag": rng.random(80) < 0.3 + 0.4 * k,
+                "whole": rng.poisson(3 + k, 80),
+                "heavy": rng.standard_cauchy(80) * 1e6,
+            }
+        )
+        for k in (0, 1)
+    )
+    page = Page(report.html(cobpm.compare(one, other, draws=200, rng=0)))
+    assert len(page.all("article")) == 4
+    assert "'constant' is constant" in page.text("main")
+    assert report.html(cobpm.compare(np.ones((5, 2)), np.ones((6, 2)), draws=20, rng=0))
+
+
+def test_turned_frames_have_no_regions():
+    x, y = np.random.default_rng(0).normal([[[0.0]], [[1.0]]], 1, (2, 100, 2))
+    post = cobpm.compare(x, y, frames=["turned ranks"], draws=100, rng=0)
+    assert "There is no table of regions" in Page(report.html(post)).text("main")
+
+
 def test_more_than_two_sets():
     rng = np.random.default_rng(0)
     sets = {name: rng.normal(shift, 1, (100, 2)) for name, shift in (("a", 0), ("b", 2), ("c", 0))}

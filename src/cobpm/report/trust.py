@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from cobpm.model import PaperModel
 from cobpm.report.bars import weight_bar
+from cobpm.report.names import clean
 from cobpm.report.numbers import number
 from cobpm.report.where import Regions
 from cobpm.verdict import percent
@@ -132,7 +133,9 @@ def frame_rows(post: Posterior) -> list[FrameRow]:
 def settings(post: Posterior) -> list[tuple[str, str]]:
     """Parameters of the run, as name and value."""
     given = post.provenance.get("settings", {})
-    return [(str(key), _plain(value)) for key, value in given.items() if key != "function"]
+    return [
+        (clean(str(key)), clean(_plain(value))) for key, value in given.items() if key != "function"
+    ]
 
 
 def _plain(value: Any) -> str:
