@@ -88,7 +88,7 @@ def render(
         column_note=column_note,
         checks=[
             replace(check, texts=tuple(map(clean, check.texts)))
-            for check in checks(post, i, j, where)
+            for check in checks(post, i, j, where, found.kind)
         ],
         convergence=convergence_rows(post),
         frames=frame_rows(post),
@@ -165,7 +165,8 @@ def _scale(found: Verdict) -> Markup:
 
 def _overlap(found: Verdict) -> _Range:
     low, high = found.interval
-    return _Range(percent(1 - found.total_variation), f"{percent(1 - high)} to {percent(1 - low)}")
+    ends = f"{percent(1 - high)} to {percent(1 - low)}" if high > 0 else "no difference seen"
+    return _Range(percent(1 - found.total_variation), ends)
 
 
 def _same(found: Verdict) -> _Same:
@@ -217,8 +218,9 @@ def _maps(
 ) -> list[_Map]:
     from cobpm.views import map_view
 
+    marked = where.rows if where.total > 1 else ()
     if len(columns) == 1:
-        return [_Map(columns[0], line_figure(views[0], columns[0], names, tags, where.rows))]
+        return [_Map(columns[0], line_figure(views[0], columns[0], names, tags, marked))]
     maps = []
     best = list(views)[:MAP_COLUMNS]
     for number_, (a, b) in enumerate(combinations(best, 2), start=1):
@@ -229,7 +231,7 @@ def _maps(
             f"{names[1]} is denser. The table of regions says the same in words."
         )
         steps = views[a].step, views[b].step
-        figure = map_figure(view, shown, (a, b), steps, where.rows, label, f"map-{number_}")
+        figure = map_figure(view, shown, (a, b), steps, marked, label, f"map-{number_}")
         maps.append(_Map(f"{shown[0]} and {shown[1]}", figure, frozenset(shades(view))))
     return maps
 

@@ -43,10 +43,12 @@ class Check:
         return {"good": "Fine", "note": "Note", "warning": "Warning"}[self.state]
 
 
-def checks(post: Posterior, i: int, j: int, regions: Regions) -> list[Check]:
+def checks(post: Posterior, i: int, j: int, regions: Regions, kind: str) -> list[Check]:
     """All that is known for or against the numbers, warnings first."""
     found = [Check("warning", "From the engine", (text,)) for text in post.report.warnings]
-    found += [_draws(post), *_reach(post), *_frames(post)]
+    found += [_draws(post), *_reach(post)]
+    if kind == "different":  # else there is no direction to speak of
+        found += _frames(post)
     sizes = post.model.sizes[i], post.model.sizes[j]
     if min(sizes) < FEW:
         text = f"The smaller set has {min(sizes):,}. Intervals are wide, and simpler methods may do"
