@@ -75,7 +75,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """A report with plain names, and one with hostile ones, as addresses."""
+    """Reports with plain names, with hostile ones, and on all pairs, as addresses."""
     folder = tmp_path_factory.mktemp("reports")
     rng = np.random.default_rng(1)
     plain = pd.DataFrame(rng.normal(size=(400, 3)), columns=["length", "width", "visits"])
@@ -84,7 +84,9 @@ def pages(tmp_path_factory):
     x, y = (pd.DataFrame(rng.normal(k, 1, (120, len(HOSTILE))), columns=HOSTILE) for k in (0, 1))
     sets = {HOSTILE[0]: x, HOSTILE[1]: y}
     report.write(cobpm.fit(sets, draws=500, rng=0), folder / "hostile.html", title=HOSTILE[1])
-    return {name: (folder / f"{name}.html").as_uri() for name in ("plain", "hostile")}
+    many = {f"set {k}": rng.normal(k % 3, 1, (80, 2)) for k in range(9)}
+    cobpm.pairwise(many, draws=100, rng=0).write_report(folder / "pairs.html")
+    return {name: (folder / f"{name}.html").as_uri() for name in ("plain", "hostile", "pairs")}
 
 
 def visit(browser, address, width=1280, dark=False):
@@ -106,7 +108,7 @@ def lit(browser):
     ]
 
 
-@pytest.mark.parametrize("name", ["plain", "hostile"])
+@pytest.mark.parametrize("name", ["plain", "hostile", "pairs"])
 def test_silent_and_on_its_own(browser, pages, name):
     visit(browser, pages[name])
     with pytest.raises(NoAlertPresentException):
@@ -193,6 +195,14 @@ def test_region_lights_up_by_mouse_and_by_keyboard(browser, pages):
     assert len(table) == 1
 
 
+def test_pair_lights_up_in_the_heat_map(browser, pages):
+    visit(browser, pages["pairs"])
+    button = browser.find_element(By.CSS_SELECTOR, "tr[data-region='1'] button")
+    assert button.get_attribute("aria-label") == "Show pair 1 on the map"
+    button.send_keys(Keys.ENTER)
+    assert lit(browser) == [["1"], ["1", "1"]]  # both sides of the diagonal
+
+
 def test_map_of_chosen_columns(browser, pages):
     visit(browser, pages["plain"])
     choice = Select(browser.find_element(By.ID, "choose-map"))
@@ -207,7 +217,7 @@ def test_map_of_chosen_columns(browser, pages):
             assert column in label.get_attribute("aria-label")
 
 
-@pytest.mark.parametrize("name", ["plain", "hostile"])
+@pytest.mark.parametrize("name", ["plain", "hostile", "pairs"])
 @pytest.mark.parametrize("width", [320, 768, 1280])
 def test_never_wider_than_the_screen(browser, pages, name, width):
     visit(browser, pages[name], width)
@@ -215,8 +225,9 @@ def test_never_wider_than_the_screen(browser, pages, name, width):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_contrast(browser, pages, dark):
-    visit(browser, pages["plain"], dark=dark)
+@pytest.mark.parametrize("name", ["plain", "pairs"])
+def test_contrast(browser, pages, name, dark):
+    visit(browser, pages[name], dark=dark)
 
     def luminance(colour):
         parts = np.array(colour[:3]) / 255
@@ -232,9 +243,12 @@ def test_contrast(browser, pages, dark):
     assert grounds == {dark}
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (320, True)])
-def test_accessible(browser, pages, width, dark):
-    visit(browser, pages["plain"], width, dark)
+@pytest.mark.parametrize(
+    ("name", "width", "dark"),
+    [("plain", 1280, False), ("plain", 320, True), ("pairs", 1280, True), ("pairs", 320, False)],
+)
+def test_accessible(browser, pages, name, width, dark):
+    visit(browser, pages[name], width, dark)
     found = axe.Axe().run(browser, options={"resultTypes": ["violations"]})
     assert [(v["id"], v["nodes"][0]["html"][:200]) for v in found["violations"]] == []
     assert len(found["passes"]) > 20

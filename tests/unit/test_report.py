@@ -215,7 +215,10 @@ def test_sets_that_do_not_differ():
     x, y = np.random.default_rng(0).normal(size=(2, 200, 2))
     page = Page(report.html(cobpm.compare(x, y, draws=300, rng=0)))
     assert page.text("h1") == "No difference found between x and y"
-    assert "no place was found in which the two differ" in page.text("main")
+    words = page.text("main")
+    assert "no place was found in which the two differ" in words
+    assert "Direction" not in words
+    assert not any("data-region" in element["attrs"] for element in page.elements)
 
 
 def test_tiny_sets():
@@ -227,6 +230,33 @@ def test_extreme_values():
     x = np.array([-1e308, 0.0, 1e308, 1e-300, *np.linspace(0, 1, 40)])
     page = Page(report.html(cobpm.compare(x, -x, draws=50, rng=0)))
     assert not page.stray
+
+
+def test_columns_of_all_kinds():
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    one, other = (
+        pd.DataFrame(
+            {
+                "constant": np.full(80, 7.0),
+                "flag": rng.random(80) < 0.3 + 0.4 * k,
+                "whole": rng.poisson(3 + k, 80),
+                "heavy": rng.standard_cauchy(80) * 1e6,
+            }
+        )
+        for k in (0, 1)
+    )
+    page = Page(report.html(cobpm.compare(one, other, draws=200, rng=0)))
+    assert len(page.all("article")) == 4
+    assert "'constant' is constant" in page.text("main")
+    assert report.html(cobpm.compare(np.ones((5, 2)), np.ones((6, 2)), draws=20, rng=0))
+
+
+def test_turned_frames_have_no_regions():
+    x, y = np.random.default_rng(0).normal([[[0.0]], [[1.0]]], 1, (2, 100, 2))
+    post = cobpm.compare(x, y, frames=["turned ranks"], draws=100, rng=0)
+    assert "There is no table of regions" in Page(report.html(post)).text("main")
 
 
 def test_more_than_two_sets():
@@ -320,6 +350,71 @@ def test_without_jinja(post, monkeypatch, tmp_path):
 def test_imports_stay_light():
     code = "import sys, cobpm, cobpm.posterior; sys.exit('jinja2' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# --- all pairs -----------------------------------------------------------------------------------
+
+
+def all_pairs(sets=4, names=None, **settings):
+    rng = np.random.default_rng(sets)
+    names = names or [f"set {k}" for k in range(sets)]
+    samples = {name: rng.normal(k % 3, 1, (60, 2)) for k, name in enumerate(names)}
+    return cobpm.pairwise(samples, draws=100, rng=0, **settings)
+
+
+def test_pairs_page(tmp_path):
+    pairs = all_pairs()
+    pairs.write_report(tmp_path / "pairs.html", title="Four")
+    text = (tmp_path / "pairs.html").read_text(encoding="utf-8")
+    page = Page(text)
+    assert not page.stray
+    assert not page.open
+    assert page.text("title") == "Four"
+    i, j = np.unravel_index(np.argmax(pairs.matrix), pairs.matrix.shape)
+    assert page.text("h1") == f"Of 4 sets, set {min(i, j)} and set {max(i, j)} differ most"
+    assert number(pairs.matrix.max()) in page.text("main")
+    numbers = [e for e in page.all("text") if e["attrs"].get("class") == "cell-number"]
+    assert len(numbers) == 12
+    assert len([e for e in page.all("tr") if "data-region" in e["attrs"]]) == 6
+    assert len(page.all("caption")) == len(page.all("table")) == 2
+
+
+def test_pairs_of_hostile_names():
+    def skeleton(text):
+        text = re.sub(r"<details>.*?</details>", "", text, flags=re.S)
+        return [(e["tag"], sorted(e["attrs"])) for e in Page(text).elements]
+
+    plain, hostile = (all_pairs(5, names) for names in (None, HOSTILE[:5]))
+    assert skeleton(report.pairs_html(hostile)) == skeleton(report.pairs_html(plain))
+
+
+def test_pairs_of_many_sets_one_way():
+    pairs = all_pairs(45, divergence="kl", symmetric=False)
+    text = report.pairs_html(pairs)
+    page = Page(text)
+    assert len(text) < 200_000
+    assert "from set" in page.text("main")
+    assert "30 of 1,980" in page.text("caption")
+    assert not [e for e in page.all("text") if e["attrs"].get("class") == "cell-number"]
+
+
+def test_pairs_that_are_missing_alike_or_infinite():
+    from dataclasses import replace
+
+    pairs = all_pairs()
+    holes, far, none = (pairs.matrix.copy() for _ in range(3))
+    holes[0, 1:] = holes[1:, 0] = np.nan
+    page = Page(report.pairs_html(replace(pairs, matrix=holes)))
+    assert "3 of 6 pairs were not reached" in page.text("main")
+    far[0, 1] = far[1, 0] = np.inf
+    page = Page(report.pairs_html(replace(pairs, matrix=far, high=far)))
+    assert page.text("h1") == "Of 4 sets, set 0 and set 1 differ most"
+    assert "∞" in page.text("td")
+    none[:] = 0.0
+    page = Page(report.pairs_html(replace(pairs, matrix=none)))
+    assert page.text("h1") == "No differences found among 4 sets"
+    none[~np.eye(4, dtype=bool)] = np.nan
+    assert Page(report.pairs_html(replace(pairs, matrix=none))).text("h1") == "No pair was reached"
 
 
 # --- parts -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A report on two sets in one HTML file, which opens anywhere and needs no connection."""
+"""Reports in one HTML file, which opens anywhere and needs no connection."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from cobpm.divergences import Asked
+    from cobpm.pairs import Pairwise
     from cobpm.posterior import Posterior
 
-__all__ = ["html", "write"]
+__all__ = ["html", "pairs_html", "write", "write_pairs"]
 
 
 def write(
@@ -72,3 +73,24 @@ def html(
     from cobpm.report.render import render
 
     return render(post, level, divergences, title, first, second, samples)
+
+
+def write_pairs(pairs: Pairwise, path: Any, *, title: str | None = None) -> None:
+    """Write a report on all pairs of sets to a file, whole or not at all.
+
+    Args:
+        pairs: What `pairwise` returned.
+        path: Where to write it. A file that is there is replaced.
+        title: A line above the rest.
+    """
+    target = check_output(path, owner="write_pairs")
+    page = pairs_html(pairs, title=title)
+    with written_whole(target) as beside:
+        beside.write_text(page, encoding="utf-8", newline="\n")
+
+
+def pairs_html(pairs: Pairwise, *, title: str | None = None) -> str:
+    """The report on all pairs as text; see `write_pairs`."""
+    from cobpm.report.pairs import render_pairs
+
+    return render_pairs(pairs, title)

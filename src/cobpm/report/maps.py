@@ -74,7 +74,7 @@ def map_figure(
     plot = drawing(
         label,
         element("rect", class_="ground", width="100%", height="100%"),
-        stretched(*_cell_paths(shades(view), *grid), *_point_paths(view, x, y)),
+        stretched(*cell_paths(shades(view), *grid), *_point_paths(view, x, y)),
         *_region_parts(regions, columns, steps, x, y),
         class_="plot",
     )
@@ -90,7 +90,7 @@ def map_figure(
     )
 
 
-def _cell_paths(cells: list[str], x: FloatArray, y: FloatArray) -> list[Markup]:
+def cell_paths(cells: list[str], x: FloatArray, y: FloatArray) -> list[Markup]:
     """One path for each shade: the cells of a row that share it, as far as they touch, in one."""
     wide = len(x) - 1
     found: dict[str, list[str]] = {}

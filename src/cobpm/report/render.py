@@ -44,15 +44,15 @@ def render(
     """The whole page; see `cobpm.report.write`."""
     level = check_level(level, owner="report")
     i, j = _pair(post, first, second)
-    asked = _asked(divergences)
     if samples is not None:
         from cobpm.marginals import points_of
 
         post = replace(post, samples=points_of(post, samples, "report"))
     names, columns = shown_names(post.names), shown_names(post.columns)
     shown = renamed(post, names, columns)
-    pair, ends = (names[i], names[j]), plain_level(level)
-    found = verdict(post, post.names[i], post.names[j], level)
+    pair = names[i], names[j]
+    rows = divergence_rows(shown, _asked(divergences), level, *pair)
+    found = _told(post, (i, j), level)
     where = regions(shown, level, *pair)
     tags = (tag("first", pair[0]), tag("second", pair[1]))
     maps, map_note, cards, column_note = _pictures(post, (i, j), pair, tags, columns, level, where)
@@ -60,7 +60,7 @@ def render(
     return fill(
         "report.html.jinja",
         title,
-        level=ends,
+        level=plain_level(level),
         names=pair,
         first=tags[0],
         second=tags[1],
@@ -68,13 +68,14 @@ def render(
         sizes=[f"{post.model.sizes[k]:,}" for k in (i, j)],
         column_count=_count(len(columns), "column"),
         other_sets=_count(len(names) - 2, "other set") if len(names) > 2 else "",
-        verdict=_marked(post, (i, j), level, tags),
+        headline=_marked(found.headline, tags),
+        sentence=_marked(found.sentence, tags),
         distance=_Range(number(found.total_variation), interval(*found.interval)),
         scale=_scale(found),
         nothing_seen=found.interval.high == 0.0,
         overlap=_overlap(found),
         same=_same(found),
-        divergences=divergence_rows(shown, asked, level, *pair),
+        divergences=rows,
         regions=where,
         brief=(tag("first", cut(pair[0], 20)), tag("second", cut(pair[1], 20))),
         regions_caption=_caption(where),
@@ -87,7 +88,7 @@ def render(
         column_note=column_note,
         checks=[
             replace(check, texts=tuple(map(clean, check.texts)))
-            for check in checks(post, i, j, where)
+            for check in checks(post, i, j, where, found.kind)
         ],
         convergence=convergence_rows(post),
         frames=frame_rows(post),
@@ -110,15 +111,6 @@ class _Same:
     title: str
     value: str
     what: str
-
-
-@dataclass(frozen=True)
-class _Marked:
-    """The verdict with the names of the sets marked up."""
-
-    kind: str
-    headline: Markup
-    sentence: Markup
 
 
 @dataclass(frozen=True)
@@ -149,22 +141,20 @@ def _asked(divergences: Asked | Iterable[Asked] | None) -> list[Asked]:
 # --- the verdict -------------------------------------------------------------------------------
 
 
-def _marked(
-    post: Posterior, pair: tuple[int, int], level: float, tags: tuple[Markup, Markup]
-) -> _Marked:
-    """The verdict, told with stand-ins for the names so that these can be found in it."""
+def _told(post: Posterior, pair: tuple[int, int], level: float) -> Verdict:
+    """The verdict, with stand-ins for the names, which can be found in it whatever they are."""
     names = list(post.names)
     for k, stand_in in zip(pair, STAND_INS, strict=True):
         names[k] = stand_in
-    found = verdict(replace(post, names=tuple(names)), *STAND_INS, level)
+    return verdict(replace(post, names=tuple(names)), *STAND_INS, level)
 
-    def marked(text: str) -> Markup:
-        written = str(escape(text))
-        for stand_in, name in zip(STAND_INS, tags, strict=True):
-            written = written.replace(stand_in, str(name))
-        return Markup(written)
 
-    return _Marked(found.kind, marked(found.headline), marked(found.sentence))
+def _marked(text: str, tags: tuple[Markup, Markup]) -> Markup:
+    """A text with the names of the sets in place of the stand-ins."""
+    written = str(escape(text))
+    for stand_in, name in zip(STAND_INS, tags, strict=True):
+        written = written.replace(stand_in, str(name))
+    return Markup(written)
 
 
 def _scale(found: Verdict) -> Markup:
@@ -175,7 +165,8 @@ def _scale(found: Verdict) -> Markup:
 
 def _overlap(found: Verdict) -> _Range:
     low, high = found.interval
-    return _Range(percent(1 - found.total_variation), f"{percent(1 - high)} to {percent(1 - low)}")
+    ends = f"{percent(1 - high)} to {percent(1 - low)}" if high > 0 else "no difference seen"
+    return _Range(percent(1 - found.total_variation), ends)
 
 
 def _same(found: Verdict) -> _Same:
@@ -227,8 +218,9 @@ def _maps(
 ) -> list[_Map]:
     from cobpm.views import map_view
 
+    marked = where.rows if where.total > 1 else ()
     if len(columns) == 1:
-        return [_Map(columns[0], line_figure(views[0], columns[0], names, tags, where.rows))]
+        return [_Map(columns[0], line_figure(views[0], columns[0], names, tags, marked))]
     maps = []
     best = list(views)[:MAP_COLUMNS]
     for number_, (a, b) in enumerate(combinations(best, 2), start=1):
@@ -239,7 +231,7 @@ def _maps(
             f"{names[1]} is denser. The table of regions says the same in words."
         )
         steps = views[a].step, views[b].step
-        figure = map_figure(view, shown, (a, b), steps, where.rows, label, f"map-{number_}")
+        figure = map_figure(view, shown, (a, b), steps, marked, label, f"map-{number_}")
         maps.append(_Map(f"{shown[0]} and {shown[1]}", figure, frozenset(shades(view))))
     return maps
 

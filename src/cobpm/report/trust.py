@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from cobpm.model import PaperModel
 from cobpm.report.bars import weight_bar
+from cobpm.report.names import clean
 from cobpm.report.numbers import number
 from cobpm.report.where import Regions
 from cobpm.verdict import percent
@@ -42,10 +43,12 @@ class Check:
         return {"good": "Fine", "note": "Note", "warning": "Warning"}[self.state]
 
 
-def checks(post: Posterior, i: int, j: int, regions: Regions) -> list[Check]:
+def checks(post: Posterior, i: int, j: int, regions: Regions, kind: str) -> list[Check]:
     """All that is known for or against the numbers, warnings first."""
     found = [Check("warning", "From the engine", (text,)) for text in post.report.warnings]
-    found += [_draws(post), *_reach(post), *_frames(post)]
+    found += [_draws(post), *_reach(post)]
+    if kind == "different":  # else there is no direction to speak of
+        found += _frames(post)
     sizes = post.model.sizes[i], post.model.sizes[j]
     if min(sizes) < FEW:
         text = f"The smaller set has {min(sizes):,}. Intervals are wide, and simpler methods may do"
@@ -132,7 +135,9 @@ def frame_rows(post: Posterior) -> list[FrameRow]:
 def settings(post: Posterior) -> list[tuple[str, str]]:
     """Parameters of the run, as name and value."""
     given = post.provenance.get("settings", {})
-    return [(str(key), _plain(value)) for key, value in given.items() if key != "function"]
+    return [
+        (clean(str(key)), clean(_plain(value))) for key, value in given.items() if key != "function"
+    ]
 
 
 def _plain(value: Any) -> str:

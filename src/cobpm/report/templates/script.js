@@ -52,14 +52,23 @@
     }
     light(pinned);
   };
-  for (const spot of all(".regions span.spot")) {
+  const showMap = () => {
+    const map = document.querySelector("figure.map:not([hidden])");
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (map) map.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });
+  };
+  for (const spot of all(".linked span.spot")) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "spot";
     button.textContent = spot.textContent;
     button.setAttribute("aria-pressed", "false");
-    button.setAttribute("aria-label", `Show region ${spot.textContent} on the map`);
-    button.addEventListener("click", () => pin(button.textContent));
+    const thing = spot.closest("table").dataset.spot;
+    button.setAttribute("aria-label", `Show ${thing} ${spot.textContent} on the map`);
+    button.addEventListener("click", () => {
+      pin(button.textContent);
+      if (pinned !== null) showMap();
+    });
     spot.replaceWith(button);
   }
   for (const part of all("[data-region]")) {
