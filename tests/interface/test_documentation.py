@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import cobpm
+from cobpm.frames import NAMES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -49,3 +50,8 @@ def test_every_public_name_is_in_the_reference():
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     documented = set(re.findall(r"^\.\. auto\w+:: (\w+)$", text, re.MULTILINE))
     assert set(cobpm.__all__) - {"__version__"} <= documented
+
+
+def test_every_frame_is_in_the_method():
+    text = (DOCS / "method.md").read_text(encoding="utf-8")
+    assert {name for name in NAMES if f"`{name}`" not in text} == set()
