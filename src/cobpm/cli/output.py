@@ -85,8 +85,8 @@ class Outputs:
                 beside.write_text(text, encoding="utf-8", newline="")
 
     def draw(self, drawn: Any) -> None:
-        """Save a figure, or the one that axes belong to, or several axes by their names."""
-        if isinstance(drawn, dict):
+        """Save a figure, or the one that axes belong to, by themselves or by name."""
+        if isinstance(drawn, Mapping):
             drawn = next(iter(drawn.values()))
         figure = getattr(drawn, "figure", None) or drawn
         with written_whole(self.paths["plot"]) as beside:
