@@ -116,6 +116,11 @@ def _how_far(
             f"Given one {one}, you could tell whether it is from {names[0]} or {names[1]} {guess} "
             f"of the time ({level:.0%} interval {low} to {high}; a coin is right 50% of the time)."
         )
+    if kind == "same" and high == "50%":
+        return (
+            f"This is no proof that they are the same, but nothing was found that would tell which "
+            f"of the two a {one} is from better than a coin does."
+        )
     if kind == "same":
         return (
             f"This is no proof that they are the same: given one {one}, it may be possible to tell "

@@ -55,6 +55,13 @@ def test_little_data_settles_nothing():
     assert verdict(cobpm.compare([1.0], [2.0], rng=1, model="paper")).kind in ("same", "unclear")
 
 
+def test_nothing_found():
+    told = verdict(cobpm.compare(np.arange(5000.0), np.arange(5000.0), rng=1))
+    assert (told.kind, told.interval.high) == ("same", 0.0)
+    assert "no proof that they are the same, but nothing was found" in told.sentence
+    assert "a value is from" in told.sentence
+
+
 def test_size_in_words():
     far = verdict(cobpm.compare(ONE, ONE + 8.0, rng=1))
     assert far.headline == "x and y differ strongly"

@@ -13,7 +13,9 @@ from cobpm.cli.options import FILE, data_options, model_options, parse_bounds
 @click.argument("files", nargs=-1, required=True, type=FILE, metavar="A [B]")
 @click.option("--split-by", metavar="COLUMN", help="Compare the rows of one file by this column.")
 @click.option("--between", nargs=2, metavar="X Y", help="Two values of the column to split by.")
-@click.option("--split-half", is_flag=True, help="Compare the first half of one file's rows.")
+@click.option(
+    "--split-half", is_flag=True, help="Compare the first half of one file with the second."
+)
 @click.option(
     "--split-at", type=float, metavar="ROW|SHARE", help="Compare the rows up to here with the rest."
 )

@@ -85,7 +85,9 @@ class Outputs:
                 beside.write_text(text, encoding="utf-8", newline="")
 
     def draw(self, drawn: Any) -> None:
-        """Save a figure, or the one that axes belong to."""
+        """Save a figure, or the one that axes belong to, by themselves or by name."""
+        if isinstance(drawn, Mapping):
+            drawn = next(iter(drawn.values()))
         figure = getattr(drawn, "figure", None) or drawn
         with written_whole(self.paths["plot"]) as beside:
             figure.savefig(beside, dpi=150)

@@ -39,6 +39,7 @@ from cobpm.cli.options import FILE, data_options, model_options, parse_bounds
 @model_options(draws=1000)
 @click.option("--json", "json_file", type=FILE, metavar="FILE", help="Write it all; - for stdout.")
 @click.option("--csv", "csv_file", type=FILE, metavar="FILE", help="Write a row per pair.")
+@click.option("--report", type=FILE, metavar="FILE", help="Write a page in HTML.")
 @click.option("--plot", type=FILE, metavar="FILE", help="Draw a heat map: PNG, PDF, SVG …")
 def pairwise(**given: Any) -> None:
     """Compare all pairs of several files, or of the groups of one.

@@ -163,25 +163,37 @@ def _show_regions(out: Console, post: Posterior, found: Verdict, regions: dict[s
     """The regions that contribute most, unless there is nothing to show."""
     if found.kind == "same" or len(regions["where"]) < 2:
         return
-    first, second = post.names
+    sizes = dict(zip(post.names, post.model.sizes, strict=True))
     shown = [
         (
             regions["where"][k],
-            percent(regions[f"mass_{first}"][k]),
-            percent(regions[f"mass_{second}"][k]),
-            _more_in(post.names, regions["log_ratio"][k]),
+            *(_share(regions[f"points_{name}"][k], size) for name, size in sizes.items()),
+            _more_in(post.names, *(regions[f"log_ratio{end}"][k] for end in ("_low", "_high"))),
         )
         for k in range(min(SHOWN_REGIONS, len(regions["where"])))
     ]
     title = "Where they differ most" if found.kind == "different" else "Where they may differ most"
     out.print()
-    out.print(table(title, ["where", f"of {first}", f"of {second}", "more in"], shown))
+    out.print(table(f"{title}, by share of rows", ["where", *sizes, "denser"], shown))
 
 
-def _more_in(names: tuple[str, ...], log_ratio: float) -> str:
-    times = math.exp(min(abs(log_ratio), 700.0))
-    shown = f"{times:.2g}" if times < 99.5 else f"{times:,.0f}" if times < 1e4 else "over 10,000"
-    return f"{names[int(log_ratio < 0)]}, {shown} times"
+def _share(rows: int, size: int) -> str:
+    return "none" if rows == 0 else "all" if rows == size else percent(rows / size)
+
+
+def _more_in(names: tuple[str, ...], low: float, high: float) -> str:
+    """The ratio of the densities between the ends of its interval, as "a, 3 to 5 ×"."""
+    if low + high < 0:
+        names, low, high = names[::-1], -high, -low
+    least, most = (math.exp(min(end, 700.0)) for end in (low, high))
+    if most > 100 * least:  # nobody knows: one of the two has hardly any rows there
+        return f"{names[0]}, over {_round(least)} ×"
+    return f"{names[0]}, {_round(least)} to {_round(most)} ×"
+
+
+def _round(value: float) -> str:
+    """Two digits."""
+    return f"{value:.2g}" if value < 99.5 else f"{float(f'{value:.2g}'):,.0f}"
 
 
 def _engine(post: Posterior) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 from time import perf_counter
 from typing import Any
 
@@ -45,10 +46,12 @@ def run(
     quiet: bool,
     json_file: str | None,
     csv_file: str | None,
+    report: str | None,
     plot: str | None,
 ) -> None:
     """Compare all pairs of sets from files; see the command's help."""
-    outputs = Outputs(files, {"json": json_file, "csv": csv_file, "plot": plot})
+    outputs = Outputs(files, {"json": json_file, "csv": csv_file, "report": report, "plot": plot})
+    page = None if report is None else import_module("cobpm.report")
     top = check_count(top, minimum=0, parameter="top", owner="pairwise")
     asked = divergences.parse(divergence, "pairwise")
     began = perf_counter()
@@ -75,6 +78,9 @@ def run(
         if "plot" in outputs.paths:
             told("drawing a picture", 0.0)
             outputs.draw(pairs.plot())
+        if page is not None:
+            told("writing the report", 0.0)
+            page.write_pairs(pairs, outputs.paths["report"])
     outputs.write("json", as_json(_everything(pairs, samples, listed)))
     outputs.write("csv", as_csv(("first", "second", "estimate", "low", "high"), listed))
     if not quiet and not outputs.piped:
