@@ -15,7 +15,7 @@ from cobpm.report.how_different import divergence_rows
 from cobpm.report.maps import legend
 from cobpm.report.names import clean, cut, renamed, shown_names
 from cobpm.report.numbers import interval, number, plain_level
-from cobpm.report.page import fill, full_names, tag
+from cobpm.report.page import fill, full_names, listed, tag
 from cobpm.report.pictures import MAP_COLUMNS, Subject, draw
 from cobpm.report.trust import checks, convergence_rows, frame_rows, settings
 from cobpm.report.where import Regions, regions
@@ -188,13 +188,11 @@ def _computed(
 ) -> list[tuple[str, str]]:
     about, report = post.provenance, post.report
     given = about.get("settings", {})
-    sizes = ", ".join(
-        f"{name} ({size:,})" for name, size in zip(names, post.model.sizes, strict=True)
-    )
+    sizes = listed(f"{name} ({size:,})" for name, size in zip(names, post.model.sizes, strict=True))
     model = "co-BPM as published" if isinstance(post.model, PaperModel) else "the ratio model"
     rows = [
         ("Sets", sizes),
-        ("Columns", ", ".join(columns)),
+        ("Columns", listed(columns)),
         ("Data (SHA-256)", about.get("data_sha256", "unknown")),
         ("Model", f"{model}, {post.leaves.mean():.1f} sub-regions on average"),
         ("Engine", f"{report.engine}: {report.reason}"),
