@@ -21,6 +21,7 @@ from cobpm.report.axes import Axis, widened
 from cobpm.report.bars import interval_bar
 from cobpm.report.names import LONGEST, NO_NAME, shown, shown_names
 from cobpm.report.numbers import axis_end, nice_ceiling, number, short_percent, tick_labels, ticks
+from cobpm.report.page import listed
 from cobpm.report.where import times
 
 HOSTILE = (
@@ -450,6 +451,11 @@ def test_names():
 )
 def test_numbers(value, words):
     assert number(value) == words
+
+
+def test_lists_end():
+    assert listed(["a", "b"]) == "a, b"
+    assert listed(map(str, range(1045)), most=2) == "0, 1, and 1,043 more"
 
 
 def test_ends_of_axes():

@@ -80,6 +80,13 @@ def tag(which: str, name: str) -> Markup:
     return element("bdi", held, name[len(head) :], class_=f"set {which}")
 
 
+def listed(names: Iterable[str], most: int = 40) -> str:
+    """Names one after another, not too many of them."""
+    found = list(names)
+    more = [f"and {len(found) - most:,} more"] if len(found) > most else []
+    return ", ".join(found[:most] + more)
+
+
 def full_names(shown: Iterable[str], given: Iterable[str]) -> list[tuple[str, str]]:
     """Names that are not shown as they are, as Python writes them."""
     return [(one, ascii(name)) for one, name in zip(shown, given, strict=True) if one != name]

@@ -16,7 +16,7 @@ from cobpm.report.bars import interval_bar, weight_bar
 from cobpm.report.maps import cell_paths
 from cobpm.report.names import clean, cut, shown_names
 from cobpm.report.numbers import axis_end, interval, nice_ceiling, number, plain_level
-from cobpm.report.page import fill, full_names
+from cobpm.report.page import fill, full_names, listed
 from cobpm.report.svg import BOX, drawing, element, share, stretched
 from cobpm.report.trust import Check
 
@@ -221,7 +221,7 @@ def _computed(pairs: Pairwise, total: int) -> list[tuple[str, str]]:
     ]
     if pairs.partition == "joint" and pairs._posterior_of is not None and len(pairs.names) > 1:
         about = pairs.posterior(0, 1).provenance  # at hand already
-        rows[6:6] = [("Columns", ", ".join(map(str, about.get("columns", []))))]
+        rows[6:6] = [("Columns", listed(map(str, about.get("columns", []))))]
         rows += [
             ("Seed", str(about.get("settings", {}).get("seed", "unknown"))),
             ("Data (SHA-256)", str(about.get("data_sha256", "unknown"))),

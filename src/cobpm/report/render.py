@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
@@ -12,12 +11,12 @@ from markupsafe import Markup, escape
 from cobpm.divergences import SUMMARY, Asked
 from cobpm.model import PaperModel
 from cobpm.report.bars import distance_scale
-from cobpm.report.column_charts import card, line_figure
 from cobpm.report.how_different import divergence_rows
-from cobpm.report.maps import legend, map_figure, shades
+from cobpm.report.maps import legend
 from cobpm.report.names import clean, cut, renamed, shown_names
 from cobpm.report.numbers import interval, number, plain_level
-from cobpm.report.page import fill, full_names, tag
+from cobpm.report.page import fill, full_names, listed, tag
+from cobpm.report.pictures import MAP_COLUMNS, Subject, draw
 from cobpm.report.trust import checks, convergence_rows, frame_rows, settings
 from cobpm.report.where import Regions, regions
 from cobpm.samples import check_level
@@ -25,10 +24,7 @@ from cobpm.verdict import Verdict, percent, verdict
 
 if TYPE_CHECKING:
     from cobpm.posterior import Posterior
-    from cobpm.views import ColumnView
 
-MAP_COLUMNS = 4  # that differ most: there is a map of each two of them
-MOST_CARDS = 24  # columns that are drawn
 STAND_INS = ("\ue000", "\ue001")  # for the names of the sets, until these can be marked up
 
 
@@ -55,7 +51,7 @@ def render(
     found = _told(post, (i, j), level)
     where = regions(shown, level, *pair)
     tags = (tag("first", pair[0]), tag("second", pair[1]))
-    maps, map_note, cards, column_note = _pictures(post, (i, j), pair, tags, columns, level, where)
+    pictures = draw(Subject(post, (i, j), pair, tags, columns, level), where)
     title = clean(title or "") or f"{pair[0]} and {pair[1]}, compared"
     return fill(
         "report.html.jinja",
@@ -79,13 +75,13 @@ def render(
         regions=where,
         brief=(tag("first", cut(pair[0], 20)), tag("second", cut(pair[1], 20))),
         regions_caption=_caption(where),
-        maps=maps,
+        maps=pictures.maps,
         one_column=len(columns) == 1,
-        map_note=map_note,
+        map_note=pictures.map_note,
         map_choice=f" of the {MAP_COLUMNS} that differ most" if len(columns) > MAP_COLUMNS else "",
-        legend=legend(tags, frozenset().union(*(drawn.shades for drawn in maps))),
-        cards=cards,
-        column_note=column_note,
+        legend=legend(tags, frozenset().union(*(drawn.shades for drawn in pictures.maps))),
+        cards=pictures.cards,
+        column_note=pictures.card_note,
         checks=[
             replace(check, texts=tuple(map(clean, check.texts)))
             for check in checks(post, i, j, where, found.kind)
@@ -111,13 +107,6 @@ class _Same:
     title: str
     value: str
     what: str
-
-
-@dataclass(frozen=True)
-class _Map:
-    label: str
-    figure: Markup
-    shades: frozenset[str] = frozenset()
 
 
 # --- what is asked for -------------------------------------------------------------------------
@@ -178,64 +167,6 @@ def _same(found: Verdict) -> _Same:
     return _Same("By chance", percent(found.chance), what)
 
 
-# --- pictures ----------------------------------------------------------------------------------
-
-
-def _pictures(
-    post: Posterior,
-    pair: tuple[int, int],
-    names: tuple[str, str],
-    tags: tuple[Markup, Markup],
-    columns: tuple[str, ...],
-    level: float,
-    where: Regions,
-) -> tuple[list[_Map], str, list[Markup], str]:
-    """Maps and cards of columns, each with a remark if something is missing."""
-    from cobpm.views import telling_columns
-
-    if post.samples is None:
-        lost = "The points are not stored with a posterior that was loaded from a file, so"
-        return [], f"{lost} there is no map.", [], f"{lost} columns cannot be drawn."
-    sets = post.names[pair[0]], post.names[pair[1]]
-    found = telling_columns(post, *sets, level=level)
-    views = {post.columns.index(view.name): view for view in found}  # by number, in order
-    cards = [card(view, columns[k], names) for k, view in list(views.items())[:MOST_CARDS]]
-    note = ""
-    if len(cards) < len(columns):
-        note = f"Shown are the {len(cards)} of {len(columns)} columns that differ most."
-    return _maps(post, sets, names, tags, columns, level, where, views), "", cards, note
-
-
-def _maps(
-    post: Posterior,
-    sets: tuple[str, str],
-    names: tuple[str, str],
-    tags: tuple[Markup, Markup],
-    columns: tuple[str, ...],
-    level: float,
-    where: Regions,
-    views: dict[int, ColumnView],
-) -> list[_Map]:
-    from cobpm.views import map_view
-
-    marked = where.rows if where.total > 1 else ()
-    if len(columns) == 1:
-        return [_Map(columns[0], line_figure(views[0], columns[0], names, tags, marked))]
-    maps = []
-    best = list(views)[:MAP_COLUMNS]
-    for number_, (a, b) in enumerate(combinations(best, 2), start=1):
-        view = map_view(post, (post.columns[a], post.columns[b]), *sets, level=level)
-        shown = columns[a], columns[b]
-        label = (
-            f"Map of {shown[0]}, from left to right, and {shown[1]}, upwards: where {names[0]} or "
-            f"{names[1]} is denser. The table of regions says the same in words."
-        )
-        steps = views[a].step, views[b].step
-        figure = map_figure(view, shown, (a, b), steps, marked, label, f"map-{number_}")
-        maps.append(_Map(f"{shown[0]} and {shown[1]}", figure, frozenset(shades(view))))
-    return maps
-
-
 # --- words -------------------------------------------------------------------------------------
 
 
@@ -257,13 +188,11 @@ def _computed(
 ) -> list[tuple[str, str]]:
     about, report = post.provenance, post.report
     given = about.get("settings", {})
-    sizes = ", ".join(
-        f"{name} ({size:,})" for name, size in zip(names, post.model.sizes, strict=True)
-    )
+    sizes = listed(f"{name} ({size:,})" for name, size in zip(names, post.model.sizes, strict=True))
     model = "co-BPM as published" if isinstance(post.model, PaperModel) else "the ratio model"
     rows = [
         ("Sets", sizes),
-        ("Columns", ", ".join(columns)),
+        ("Columns", listed(columns)),
         ("Data (SHA-256)", about.get("data_sha256", "unknown")),
         ("Model", f"{model}, {post.leaves.mean():.1f} sub-regions on average"),
         ("Engine", f"{report.engine}: {report.reason}"),
