@@ -181,14 +181,14 @@ def nwj_settings(settings: Settings, replicates: int) -> list[dict[str, Any]]:
 
 def draw(numbers: Mapping[str, Any]) -> Figure:
     """The layout of the paper: a panel for each problem, a line with error bars for each method."""
-    figure = new_figure(11.0, 4.2)
+    figure = new_figure(11.0, 4.6)
     axes = cast(Any, figure.subplots(1, len(COMPARISON)))
     for ax, (name, found) in zip(axes, numbers["problems"].items(), strict=True):
         _draw_problem(ax, numbers["sizes"], found)
         ax.set_title(TITLES[name], fontsize="medium")
     axes[0].set_ylabel("KL divergence")
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
     return figure
 
 
