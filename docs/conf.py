@@ -33,6 +33,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:class", ".*"),  # types of other libraries and of the inside
     ("py:obj", r"[^.]*"),  # a word in backticks need not be the name of something
+    ("py:obj", r"(?!cobpm\.)[a-z].*"),  # an attribute of something at hand
     ("py:obj", r".*[^\w.].*"),  # code
     ("py:obj", r"(RatioModel\.tails|Pairwise\.matrix)"),
 ]
