@@ -219,6 +219,12 @@ class Pairwise:
         self._complete("plot")
         return heat_map(self, ax=ax, dendrogram=dendrogram)
 
+    def write_report(self, path: Any, *, title: str | None = None) -> None:
+        """Write a report to an HTML file; see `cobpm.report.write_pairs`."""
+        from cobpm.report import write_pairs
+
+        write_pairs(self, path, title=title)
+
     @property
     def done(self) -> BoolArray:
         """Which pairs have a number: all, unless the work was interrupted."""

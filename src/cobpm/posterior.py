@@ -368,6 +368,12 @@ class Posterior:
 
         save(self, path)
 
+    def write_report(self, path: Any, **options: Any) -> None:
+        """Write a report to an HTML file; see `cobpm.report.write` for its options."""
+        from cobpm.report import write
+
+        write(self, path, **options)
+
     def to_datatree(self) -> xr.DataTree:
         """The draws as an xarray DataTree in ArviZ's layout, with dimensions chain and draw."""
         from cobpm.storage import to_datatree

@@ -15,7 +15,8 @@ from cobpm.arrays import BoolArray, FloatArray, IntArray
 from cobpm.bins import Bins, choose_bins
 from cobpm.marginals import marginal, points_of, thinned
 from cobpm.regions import Ends
-from cobpm.samples import Samples, Seen, bad, check_count, check_level, dated_columns
+from cobpm.samples import Samples, Seen, bad, check_count, check_level
+from cobpm.units import DATED
 
 if TYPE_CHECKING:
     from cobpm.posterior import Interval, Posterior
@@ -155,7 +156,7 @@ def column_view(
         tv=fit.post.estimate("tv", *fit.names, read_out="median"),
         tv_interval=fit.post.interval("tv", level, *fit.names),
         level=level,
-        dated=k in dated_columns(post.notices, post.columns),
+        dated=post.domain.kind(k) in DATED,
     )
 
 
@@ -249,7 +250,6 @@ def map_view(
     by_name = {end.name: end for end in ends}
     sides = zip(fit.post.columns, (across, up) if a < b else (up, across), strict=True)
     spans = [_spans(by_name.get(name), bins, len(leaf_log_ratio)) for name, bins in sides]
-    dated = dated_columns(post.notices, post.columns)
     return MapView(
         columns=(post.columns[a], post.columns[b]),
         sets=(post.names[i], post.names[j]),
@@ -264,7 +264,7 @@ def map_view(
         leaves=np.column_stack(spans if a < b else spans[::-1]),
         leaf_log_ratio=leaf_log_ratio,
         level=level,
-        dated=(a in dated, b in dated),
+        dated=(post.domain.kind(a) in DATED, post.domain.kind(b) in DATED),
     )
 
 
