@@ -506,6 +506,9 @@ def test_dates_on_an_axis():
 
 
 def test_places():
+    assert [label for _, label in Axis(-0.5, 10.5, step=1.0).marks(5)] == ["0", "5", "10"]
+    assert [label for _, label in Axis(-0.5, 1.5, step=1.0).marks(5)] == ["0", "1"]
+    assert Axis(-0.5, 1.5, step=1.0, boolean=True).marks() == [(0.25, "false"), (0.75, "true")]
     axis = Axis(10.0, 20.0, upward=True)
     assert axis.place(np.array([10.0, 15.0, 99.0, -np.inf])).tolist() == [1.0, 0.5, 0.0, 1.0]
     assert Axis(-1e308, 1e308).place(0.0) == 0.5

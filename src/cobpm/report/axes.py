@@ -31,12 +31,17 @@ class Axis:
         low: The value where it begins.
         high: The value where it ends.
         dated: Whether values are dates, in seconds since the start of 1970 (UTC).
+        step: Distance of the values if they lie on a lattice whose values are half a step from the
+            ends, else None.
+        boolean: Whether values are 0 for false and 1 for true.
         upward: Whether it goes from the bottom to the top.
     """
 
     low: float
     high: float
     dated: bool = False
+    step: float | None = None
+    boolean: bool = False
     upward: bool = False
 
     def place(self, values: FloatArray | float) -> FloatArray:
@@ -53,9 +58,21 @@ class Axis:
         if self.dated and abs(self.low) < 1e11 and abs(self.high) < 1e11:
             values, labels = _dates(self.low, self.high, most)
         else:
-            values = ticks(self.low, self.high, most)
+            values = self._on_lattice(ticks(self.low, self.high, most))
             labels = tick_labels(values)
+        if self.boolean:
+            values, labels = [0.0, 1.0], ["false", "true"]
         return list(zip(self.place(np.array(values)).tolist(), labels, strict=True))
+
+    def _on_lattice(self, values: list[float]) -> list[float]:
+        """Those of some round values that can occur; all if there is no lattice."""
+        if self.step is None:
+            return values
+        found = [v for v in values if abs((v - self.low) / self.step % 1.0 - 0.5) < 0.05]
+        if len(found) < 2 and self.high - self.low < 3 * self.step:  # one or two values: name them
+            count = round((self.high - self.low) / self.step)
+            found = [self.low + (k + 0.5) * self.step for k in range(count)]
+        return found or values
 
 
 def _dates(low: float, high: float, most: int) -> tuple[list[float], list[str]]:
@@ -98,7 +115,7 @@ def widened(low: FloatArray, high: FloatArray, edge: float, step: float | None) 
 def across(axis: Axis, most: int = 5) -> Markup:
     """The marks of an axis below a drawing."""
     parts = []
-    for place, label in axis.marks(min(most, 3) if axis.dated else most):  # dates are long
+    for place, label in axis.marks(most - 1 if axis.dated else most):  # dates are long
         anchor = "start" if place < 0.04 else "end" if place > 0.96 else "middle"
         x = share(place)
         parts.append(element("line", class_="axis", x1=x, x2=x, y1=0, y2=5))

@@ -25,29 +25,29 @@ NARROWEST = 0.008  # share of the line that can still be seen
 USUAL = 0.85  # of the bins, whose intervals are drawn in full
 
 
-def card(view: ColumnView, name: str, sets: tuple[str, str]) -> Markup:
+def card(view: ColumnView, axis: Axis, name: str, sets: tuple[str, str]) -> Markup:
     """A column in small: both histograms, back to back, and where one is denser beyond doubt."""
     distance = f"Distance {number(view.tv, 2)} ({interval(*view.tv_interval, digits=2)})"
     return element(
         "article",
         element("h3", name),
         element("p", distance, class_="small"),
-        _histograms(view, f"{_shape(view, sets)} {_where_denser(view, sets)}", height=116),
-        _strip(view),
-        across(_axis(view), most=4),
+        _histograms(view, axis, f"{_shape(axis, sets)} {_where_denser(view, sets)}", height=116),
+        _strip(view, axis),
+        across(axis, most=4),
         class_="card",
     )
 
 
 def line_figure(
     view: ColumnView,
+    axis: Axis,
     name: str,
     sets: tuple[str, str],
     tags: tuple[Markup, Markup],
     regions: tuple[Region, ...],
 ) -> Markup:
     """A single column in large: both histograms, and the ratio of the densities with its band."""
-    axis = _axis(view)
     end = _largest(view)
     label = f"Ratio of the densities along {name}. {_where_denser(view, sets)}"
     ratio = drawing(
@@ -62,7 +62,7 @@ def line_figure(
     return element(
         "figure",
         element("p", "Shares: ", *directions, class_="up-name"),
-        element("div", _histograms(view, _shape(view, sets), height=180), class_="top"),
+        element("div", _histograms(view, axis, _shape(axis, sets), height=180), class_="top"),
         element("p", "Times denser: ", *directions, class_="up-name"),
         up(_ratio_marks(end)),
         element("div", ratio, class_="frame"),
@@ -73,13 +73,15 @@ def line_figure(
     )
 
 
-def _axis(view: ColumnView) -> Axis:
-    return Axis(float(view.edges[0]), float(view.edges[-1]), view.dated)
+def column_axis(view: ColumnView, boolean: bool, upward: bool = False) -> Axis:
+    """The axis of a column."""
+    low, high = float(view.edges[0]), float(view.edges[-1])
+    return Axis(low, high, view.dated, view.step, boolean, upward)
 
 
-def _histograms(view: ColumnView, label: str, height: int) -> Markup:
+def _histograms(view: ColumnView, axis: Axis, label: str, height: int) -> Markup:
     """The first set upwards, the second downwards, from one line."""
-    x = _axis(view).place(view.edges) * WIDE
+    x = axis.place(view.edges) * WIDE
     largest = float(view.shares.max()) or 1.0
     middle = HIGH / 2
     paths = []
@@ -93,9 +95,9 @@ def _histograms(view: ColumnView, label: str, height: int) -> Markup:
     return drawing(label, stretched(*paths), line, class_="histograms", height=height)
 
 
-def _strip(view: ColumnView) -> Markup:
+def _strip(view: ColumnView, axis: Axis) -> Markup:
     """Where one set is denser beyond doubt."""
-    x = _axis(view).place(view.edges)
+    x = axis.place(view.edges)
     parts = [element("rect", class_="ground", width="100%", height=10)]
     for first, last, sign in _runs(view.sign):
         if sign:
@@ -183,17 +185,9 @@ def _spans(regions: tuple[Region, ...], axis: Axis, step: float | None) -> list[
     return parts
 
 
-def _shape(view: ColumnView, sets: tuple[str, str]) -> str:
-    low, high = (label for _, label in _ends(view))
-    return f"Histograms from {low} to {high}: {sets[0]} upwards, {sets[1]} downwards."
-
-
-def _ends(view: ColumnView) -> list[tuple[float, str]]:
-    axis = _axis(view)
-    marks = axis.marks()
-    if len(marks) >= 2:
-        return [marks[0], marks[-1]]
-    return [(0.0, number(axis.low, 4)), (1.0, number(axis.high, 4))]
+def _shape(axis: Axis, sets: tuple[str, str]) -> str:
+    labels = [label for _, label in axis.marks()] or [number(axis.low, 4)]
+    return f"Histograms from {labels[0]} to {labels[-1]}: {sets[0]} upwards, {sets[1]} downwards."
 
 
 def _where_denser(view: ColumnView, sets: tuple[str, str]) -> str:

@@ -48,9 +48,9 @@ def shades(view: MapView) -> list[str]:
 
 def map_figure(
     view: MapView,
+    axes: tuple[Axis, Axis],
     names: tuple[str, str],
     columns: tuple[int, int],
-    steps: tuple[float | None, float | None],
     regions: tuple[Region, ...],
     label: str,
     key: str,
@@ -59,23 +59,20 @@ def map_figure(
 
     Args:
         view: The numbers.
-        names: Of the columns across and up, to show.
+        axes: Across and up.
+        names: Of the two columns, to show.
         columns: Their numbers.
-        steps: Distances of their values, where they lie on a lattice.
         regions: Rows of the table.
         label: What the map shows, in words.
         key: Id of the figure.
     """
-    x, y = (
-        Axis(float(edges[0]), float(edges[-1]), dated, side == 1)
-        for side, (edges, dated) in enumerate(zip(view.edges, view.dated, strict=True))
-    )
+    x, y = axes
     grid = x.place(view.edges[0]) * WIDE, y.place(view.edges[1]) * HIGH
     plot = drawing(
         label,
         element("rect", class_="ground", width="100%", height="100%"),
         stretched(*cell_paths(shades(view), *grid), *_point_paths(view, x, y)),
-        *_region_parts(regions, columns, steps, x, y),
+        *_region_parts(regions, columns, x, y),
         class_="plot",
     )
     return element(
@@ -127,7 +124,6 @@ def _point_paths(view: MapView, x: Axis, y: Axis) -> list[Markup]:
 def _region_parts(
     regions: tuple[Region, ...],
     columns: tuple[int, int],
-    steps: tuple[float | None, float | None],
     x: Axis,
     y: Axis,
 ) -> list[Markup]:
@@ -136,8 +132,8 @@ def _region_parts(
         return []
     low, high = (np.array([getattr(r, end) for r in regions]) for end in ("low", "high"))
     (left, right), (lower, upper) = (
-        axis.place(widened(low[:, k], high[:, k], axis.low, step))
-        for axis, k, step in zip((x, y), columns, steps, strict=True)
+        axis.place(widened(low[:, k], high[:, k], axis.low, axis.step))
+        for axis, k in zip((x, y), columns, strict=True)
     )
     boxes = np.column_stack([left, right, upper, lower])
     for low_end, high_end in ((0, 1), (2, 3)):  # a single value has no width, but a place

@@ -150,6 +150,7 @@ def times(log_ratio: float) -> str:
 
 
 def _unbroken(where: str) -> str:
-    """A region in words, in which no line ends between a sign and its number."""
+    """A region in words, in which no line ends between a sign and its number, or in a date."""
+    where = re.sub(r"(?<=\d)-(?=\d)", "-\u2060", where)
     where = re.sub(r"(\d) ([<≤=≥>])", "\\1\u00a0\\2", where)
-    return re.sub(r"([<≤=≥>]) (-?\d)", "\\1\u00a0\\2", where)
+    return re.sub(r"([<≤=≥>]) (-?\d|true|false)", "\\1\u00a0\\2", where)
