@@ -13,7 +13,7 @@ from cobpm.samples import check_level
 if TYPE_CHECKING:
     from cobpm.posterior import Interval, Posterior
 
-LITTLE, MUCH = 0.1, 0.5  # total variation distances that change the words
+NEGLIGIBLE, LITTLE, MUCH = 0.02, 0.1, 0.5  # total variation distances that change the words
 SHUFFLES = 1000  # of the labels, where the model has no place for equality
 
 
@@ -49,10 +49,11 @@ def verdict(
     """Say what a comparison comes to.
 
     "Different" asks for a probability of one distribution below (1 − level)/2 and a total variation
-    distance whose interval leaves out zero; "same" for a probability of at least `level`. The
-    paper's model and posteriors of more than two sets have no such probability. There, the sets are
-    compared with what they look like when their rows are shuffled: "different" asks for a share of
-    shuffles below (1 − level)/10, "same" for one above 1 − level.
+    distance whose interval leaves out zero; "same" for a probability of at least `level`, or of a
+    half if the interval ends below 0.02. The paper's model and posteriors of more than two sets
+    have no such probability. There, the sets are compared with what they look like when their rows
+    are shuffled: "different" asks for a share of shuffles below (1 − level)/10, "same" for one
+    above 1 − level.
 
     Args:
         post: What `compare` or `fit` returned.
@@ -69,7 +70,8 @@ def verdict(
     # The probability is that of all sets sharing one distribution.
     if len(post.names) == 2 and post.log_bayes_factor is not None:
         probability = post.same_probability()
-        differ, alike = probability < (1 - level) / 2, probability >= level
+        differ = probability < (1 - level) / 2
+        alike = probability >= (level if ends.high > NEGLIGIBLE else 0.5)
     else:
         chance = _chance(post, i, j)
         differ, alike = chance < (1 - level) / 10, chance > 1 - level

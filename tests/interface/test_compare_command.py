@@ -155,7 +155,7 @@ def test_rows_without_a_label():
     with open("g.csv", "w", encoding="utf-8") as file:
         file.write("g,v\n" + "a,1\nb,2\n,3\na,4\nb,5\n")
     told = found("g.csv", "--split-by", "g")
-    assert "1 rows without a value in 'g' were left out." in told["notices"]
+    assert "Left out because 'g' is missing: 1 row." in told["notices"]
     assert [one["rows"] for one in told["sets"]] == [2, 2]
 
 
@@ -323,3 +323,18 @@ def test_examples_in_the_help_run(command, monkeypatch):
             continue
         given = Path("this.csv").read_bytes() if "|" in line else None
         well(cobpm(*arguments, *QUICK, input=given))
+
+
+def test_the_page_of_the_command_line(monkeypatch):
+    monkeypatch.delenv("COLUMNS")
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(code, "command-line.md", "exec"), {})
+    blocks = re.findall(r"```console\n\$ cobpm (.*)\n((?:.*\n)*?)```", page)
+    assert len(blocks) >= 4
+    for command, shown in blocks:
+        command, _, given = command.partition(" < ")
+        text = well(cobpm(*command.split(), input=Path(given).read_bytes() if given else None))
+        # Words; the numbers are those of the page unless the model has changed since.
+        assert text.split("\n")[0] == shown.split("\n")[0]
+        assert len(text.split("\n\n")) == len(shown.split("\n\n"))
