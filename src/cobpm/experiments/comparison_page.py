@@ -218,7 +218,7 @@ def _direction(numbers: Numbers) -> str:
         signs = np.sign(found["methods"]["co-BPM"]["mean"] - found["truth"])
         if abs(signs.sum()) == len(signs):
             sides["above" if signs[0] > 0 else "below"].append(PANELS[name])
-    said = [f"{side} it ({', '.join(panels)})" for side, panels in sides.items() if panels]
+    said = [f"{side} the truth ({', '.join(panels)})" for side, panels in sides.items() if panels]
     if not said:
         return "Its averages are on both sides of the truth."
     return (
