@@ -18,11 +18,7 @@ from cobpm.cli.pairwise import pairwise
 from cobpm.cli.reproduce import reproduce
 
 INTERRUPTED = 130
-SHELLS = {
-    "bash": 'eval "$(cobpm completion bash)"  # in ~/.bashrc',
-    "zsh": 'eval "$(cobpm completion zsh)"  # in ~/.zshrc',
-    "fish": "cobpm completion fish | source  # in ~/.config/fish/config.fish",
-}
+SHELLS = ("bash", "zsh", "fish")
 
 
 class BadInput(click.ClickException):
@@ -84,7 +80,7 @@ def demo(seed: int) -> None:
 
 
 @main.command()
-@click.argument("shell", type=click.Choice(list(SHELLS)))
+@click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
     """Print a script that completes commands and options.
 
