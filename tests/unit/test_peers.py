@@ -3,9 +3,10 @@ import pytest
 
 from benchmarks import peers
 from benchmarks.knn import kl_from_neighbours
-from benchmarks.problems import DIVERGENCES, TUNING, UNTOUCHED
+from benchmarks.problems import DIVERGENCES, SEEN, TUNING
+from benchmarks.untouched_problems import UNTOUCHED
 
-PROBLEMS = {problem.name: problem for problem in TUNING + UNTOUCHED}
+PROBLEMS = {problem.name: problem for problem in TUNING + SEEN + UNTOUCHED}
 PEERS = {name: (modules, peer) for name, modules, peer in peers.PEERS}
 
 
