@@ -207,7 +207,7 @@ def test_seeing_frames_put_the_difference_first():
     wide = base[1] + 2 * (base[1] @ way)[:, None] * way
     _, (spreads,) = frames_of(base[0], wide, names=["spreads ranks"])
     for frame in (means, spreads):
-        first = (frame.linear.turn / frame.linear.scale[:, None])[:, 0]
+        first = (frame.before.turn / frame.before.scale[:, None])[:, 0]
         white = np.cov(np.concatenate([base[0], base[1] + way if frame is means else wide]).T)
         first = white @ first  # the direction in space that the axis measures
         assert abs(first @ way) / np.linalg.norm(first) > 0.98
