@@ -60,6 +60,8 @@ MOST_KNOTS = 2**13  # of ranks: finer than any cell, quick to search, and little
 LARGEST_WARP = 0.5  # of the logarithm of a power
 SMALLEST = 5e-324  # float above zero
 FAR = 1e9  # ranges from the middle: points of the user's beyond are brought back
+DIGITS = 12  # of means over all points that are to be the same in any order
+HAIR = 1e-6  # standard deviations
 ROWS_AT_A_TIME = 4096  # to turn, so that they stay in the processor's cache
 
 
@@ -103,7 +105,7 @@ class Fold:
     Attributes:
         ranks: The map of the columns whose values are turned into scores.
         edge: What the outermost points have for a share, instead of 0 and 1.
-        centre: The mean score of each column.
+        centre: The mean score of each column, or next to it.
         axes: The columns of `ranks`, in rows, to uncorrelated ones of unit spread.
         radius: Whether the distance is that from one point, or along each axis.
     """
@@ -120,9 +122,12 @@ class Fold:
         edge, d = 0.5 / sum(samples.sizes), ranks.d
         raw = cls(ranks, edge, np.zeros(d), np.eye(d), radius=False)
         pooled = np.concatenate([raw.scores(rows) for rows in samples.values])
-        centre = pooled.mean(axis=0)
+        # Ranks often mirror each other. With a middle that is off by a hair, no two points tie, and
+        # without the last digits of means it is the same one in whatever order points come.
+        centre = np.round(pooled.mean(axis=0), DIGITS) + HAIR / np.arange(1, d + 1)
         pooled -= centre
-        return replace(raw, centre=centre, axes=_whitened(pooled.T @ pooled / len(pooled)))
+        spread = np.round(pooled.T @ pooled / len(pooled), DIGITS)
+        return replace(raw, centre=centre, axes=_whitened(spread))
 
     def scores(self, rows: FloatArray) -> FloatArray:
         """Normal scores: the normal value below which as much lies as below a point's."""
@@ -236,7 +241,7 @@ def _turned_samples(samples: Samples, by: Linear | Fold | None) -> Samples:
 
 
 def fit_frames(samples: Samples, names: Sequence[str], bounds: FloatArray | None) -> list[Frame]:
-    """Fit frames to the pooled samples. Of those in which nothing varies, at most one is left.
+    """Fit frames to the pooled samples.
 
     Args:
         samples: All sample sets.
@@ -263,8 +268,7 @@ def fit_frames(samples: Samples, names: Sequence[str], bounds: FloatArray | None
             own = [name for name in names if name in FOLDING and name.startswith(kind)]
             frames += _folded_frames(samples, own, replace(fold, radius=kind == "radius"))
     frames.sort(key=lambda frame: names.index(frame.name))
-    # The corners of a cube, say, are all as far from its middle.
-    return [frame for frame in frames if frame.domain.d] or frames[:1]
+    return frames
 
 
 def check_frames(frames: Any, *, owner: str, d: int) -> tuple[str, ...]:

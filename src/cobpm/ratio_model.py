@@ -123,8 +123,8 @@ class RatioModel:
         A single leaf says that the sets share one distribution. It has the prior probability
         `stop`; what is left of the evidence without it speaks for a difference.
         """
-        if not self.d:  # nothing to cut
-            return -math.inf
+        if not self.d:  # nothing to cut: no evidence
+            return 0.0
         cut = max(self.cut_probability(log_ratio), 1e-300)
         return log_ratio + math.log(cut) - math.log1p(-self.stop)
 

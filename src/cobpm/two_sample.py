@@ -153,7 +153,7 @@ def test(
         pvalue=float(np.mean(statistics >= statistics[0] - TOLERANCE)),
         log_bayes_factor=log_mean(differs),
         permutations=permutations,
-        frames=tuple(frame.name for frame in fitted),
+        frames=names,
         notices=(*samples.notices, *fitted[0].domain.notices),
     )
 

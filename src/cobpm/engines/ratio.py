@@ -94,7 +94,7 @@ def depth_for(cells: Cells, max_regions: int) -> int:
 def weights_of(views: Sequence[View]) -> FloatArray:
     """How much each frame counts, if the sets differ."""
     logs = POWER * np.array([view.log_differs for view in views])
-    weights = np.exp(logs - logs.max()) if np.isfinite(logs.max()) else np.ones(len(logs))
+    weights = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())
 
 
@@ -103,6 +103,8 @@ def same_probability_of(views: Sequence[View]) -> float:
 
     This one is for estimates. Frames that look at the labels count, so it is no fair test.
     """
+    if not views[0].model.d:  # nothing to cut
+        return 1.0
     stop = views[0].model.stop
     factor = log_mean([view.log_differs for view in views])
     return float(expit(np.log(stop) - np.log1p(-stop) - factor))
