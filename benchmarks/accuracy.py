@@ -52,7 +52,8 @@ least 0.001. `cobpm` is `compare(x, y, model="ratio")`: the median of each diver
 interval.
 `{paper}` is the posterior mean of `compare(x, y, model="paper")`. "Tuning" problems are those that
 settings were chosen on. No setting was fitted to "seen" problems, but their results were looked at
-before the radial frames were thought of. "Untouched" ones were written first and run last.
+before frames of distances from the middle were thought of. "Untouched" ones were written before
+that, and run when all was settled.
 """
 
 
@@ -203,10 +204,11 @@ def picture(groups: dict[str, list[Record]], path: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
     parser.add_argument("--records", type=Path, help="keep answers here and start again from them")
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "accuracy.md")
     options = parser.parse_args(arguments)
-    sizes, replicates, asked = SIZES, REPLICATES, methods()
+    sizes, replicates, asked = tuple(options.sizes), REPLICATES, methods()
     suites: dict[str, Sequence[Problem]] = {
         "tuning": TUNING,
         "seen": SEEN,
@@ -215,8 +217,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.quick:
         sizes, replicates = (40,), 2
         asked = {name: asked[name] for name in (OURS, PAPER, "k-NN, k=1")}
-        suites = {"tuning": TUNING[:2], "seen": SEEN[:1], "untouched": UNTOUCHED[:2]}
+        suites = {"tuning": TUNING[:2], "seen": SEEN[:2], "untouched": UNTOUCHED[:2]}
     command = "python -m benchmarks.accuracy" + " --quick" * options.quick
+    if not options.quick and sizes != SIZES:
+        command += f" --sizes {' '.join(map(str, sizes))}"
     parts = [ABOUT.format(command=command, machine=machine(), replicates=replicates, paper=PAPER)]
     groups: dict[str, list[Record]] = {}
     for title, problems in suites.items():
