@@ -26,7 +26,8 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma, expit, xlogy
 
 from benchmarks.errors import markdown, run
-from benchmarks.problems import TUNING, UNTOUCHED
+from benchmarks.problems import SEEN, TUNING
+from benchmarks.untouched_problems import UNTOUCHED
 from cobpm.baselines import knn_divergence, knn_log_ratios
 
 FloatArray = NDArray[np.float64]
@@ -229,7 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--replicates", type=int, default=10)
     options = parser.parse_args(arguments)
     peers = available()
-    for title, problems in (("TUNING", TUNING), ("UNTOUCHED", UNTOUCHED)):
+    for title, problems in (("TUNING", TUNING), ("SEEN", SEEN), ("UNTOUCHED", UNTOUCHED)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the peers' own
             records = run(problems, peers, options.sizes, options.replicates, options.records)

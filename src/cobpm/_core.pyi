@@ -125,10 +125,11 @@ class Ratio(_OnRegions):
         single point that are no regions of their own.
         """
     def draw(
-        self, draws: int, seed: int, threads: int, progress: _Progress = None
+        self, draws: int, seed: int, threads: int, progress: _Progress = None, whole: int = -1
     ) -> tuple[_Packed, _Ids]:
-        """Draw partitions.
+        """Draw partitions, the first `whole` of them a single leaf and all others not.
 
+        A negative number lets chance say how many. A root that cannot be cut is always a leaf.
         Also leaves with two points or more whose halves are unknown, as often as drawn.
         """
 

@@ -466,8 +466,8 @@ def _fit_ratio(
         seen, way_out = Seen("a single set"), "A single set has no ratio; use model='paper'."
         raise bad("model", owner, "be 'paper' for a single set", seen, way_out)
     for name in ("delta", "sigma", "engine", "kernel", "burn_in", "chains", "thin"):
-        value = given[name]
-        if value != signature(compare).parameters[name].default:
+        value, default = given[name], signature(compare).parameters[name].default
+        if value is not default and not (isinstance(value, str | int) and value == default):
             raise bad(name, owner, "go with model='paper'", value, "Add model='paper'.")
     low, high = (
         extreme([extreme(rows, axis=0) for rows in samples.values], axis=0)

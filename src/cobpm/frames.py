@@ -13,6 +13,19 @@ A turned frame ("turned ranks", …) first takes the pooled points to uncorrelat
 spread and turns them by a random rotation. Powers and rotations are random numbers with seeds of
 their own: a frame depends on the samples and its name, and on no seed of the user's.
 
+Two kinds of frames look away from the middle, where turning does not matter or signs do not. They
+take columns to normal scores, which no outlier can spoil, and these to uncorrelated ones of equal
+spread:
+
+    radius   one axis: how far a point is from the middle, in any direction
+    folded   as many axes as columns: how far along each of the principal directions, either way
+
+("radius ranks", "radius arctan", "folded ranks", "folded arctan"). Many points share a place there,
+which is no bijection. A partition of what is left is one of the user's space all the same, with
+regions like shells; differences that it cannot see count as none, so that divergences in such a
+frame are bounded from above by the true ones. With it, heavier tails in all directions or large
+values that come together take few cuts to see.
+
 Two rotations are not random: in "means ranks" and "means arctan" the first axis goes where the
 means of the sets differ most, in "spreads ranks" and "spreads arctan" the axes go where their
 covariances do. They see a difference in few cuts that is oblique to all columns. They also look at
@@ -22,13 +35,14 @@ tests, where that would not be fair.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from cobpm.arrays import FloatArray, IntArray
 from cobpm.cells import Cells
@@ -37,13 +51,17 @@ from cobpm.domain import Domain, Shape
 from cobpm.samples import Samples, Seen, bad, check_choice
 
 SHAPES = ("ranks", "warped", "range", "arctan")
-BLIND = (*SHAPES, *(f"turned {shape}" for shape in SHAPES))  # to which point is of which set
+TURNED = tuple(f"turned {shape}" for shape in SHAPES)
+FOLDING = ("radius ranks", "radius arctan", "folded ranks", "folded arctan")
+BLIND = (*SHAPES, *TURNED, *FOLDING)  # to which point is of which set
 SEEING = ("means ranks", "means arctan", "spreads ranks", "spreads arctan")
 NAMES = (*BLIND, *SEEING)
 MOST_KNOTS = 2**13  # of ranks: finer than any cell, quick to search, and little to save
 LARGEST_WARP = 0.5  # of the logarithm of a power
 SMALLEST = 5e-324  # float above zero
 FAR = 1e9  # ranges from the middle: points of the user's beyond are brought back
+DIGITS = 12  # of means over all points that are to be the same in any order
+HAIR = 1e-6  # standard deviations
 ROWS_AT_A_TIME = 4096  # to turn, so that they stay in the processor's cache
 
 
@@ -63,42 +81,121 @@ class Linear:
 
     def turned(self, rows: FloatArray) -> FloatArray:
         """Points after the map."""
-        # Not by a matrix product, whose rounding depends on how many rows there are: points that
-        # are equal have to stay so, in sets of any sizes.
-        found = np.zeros((len(rows), self.turn.shape[1]))
-        for first in range(0, len(rows), ROWS_AT_A_TIME):
-            part = slice(first, first + ROWS_AT_A_TIME)
+        found = np.empty((len(rows), self.turn.shape[1]))
+        for part in _parts(rows):
             with np.errstate(over="ignore"):
                 standard = np.clip(rows[part] / self.scale - self.centre, -FAR, FAR)
-            for j, weights in enumerate(self.turn):
-                found[part] += standard[:, j, np.newaxis] * weights
+            found[part] = _product(standard, self.turn)
         return found
 
-    def turned_samples(self, samples: Samples) -> Samples:
-        """All sample sets after the map."""
-        columns = tuple(f"direction {k + 1}" for k in range(self.turn.shape[1]))
-        values = tuple(self.turned(rows) for rows in samples.values)
-        return replace(samples, columns=columns, values=values, kinds=())
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `from_arrays` needs."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Linear:
+        """Rebuild it."""
+        return cls(arrays["scale"], arrays["centre"], arrays["turn"])
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Distances from the middle, after normal scores have been made uncorrelated.
+
+    Attributes:
+        ranks: The map of the columns whose values are turned into scores.
+        edge: What the outermost points have for a share, instead of 0 and 1.
+        centre: The mean score of each column, or next to it.
+        axes: The columns of `ranks`, in rows, to uncorrelated ones of unit spread.
+        radius: Whether the distance is that from one point, or along each axis.
+    """
+
+    ranks: Domain
+    edge: float
+    centre: FloatArray
+    axes: FloatArray
+    radius: bool
+
+    @classmethod
+    def of(cls, samples: Samples, ranks: Domain) -> Fold:
+        """The principal axes of the pooled scores; along each of them, at first."""
+        edge, d = 0.5 / sum(samples.sizes), ranks.d
+        raw = cls(ranks, edge, np.zeros(d), np.eye(d), radius=False)
+        pooled = np.concatenate([raw.scores(rows) for rows in samples.values])
+        # Ranks often mirror each other. With a middle that is off by a hair, no two points tie, and
+        # without the last digits of means it is the same one in whatever order points come.
+        centre = np.round(pooled.mean(axis=0), DIGITS) + HAIR / np.arange(1, d + 1)
+        pooled -= centre
+        spread = np.round(pooled.T @ pooled / len(pooled), DIGITS)
+        return replace(raw, centre=centre, axes=_whitened(spread))
+
+    def scores(self, rows: FloatArray) -> FloatArray:
+        """Normal scores: the normal value below which as much lies as below a point's."""
+        return np.asarray(ndtri(np.clip(self.ranks.unit(rows), self.edge, 1 - self.edge)))
+
+    def turned(self, rows: FloatArray) -> FloatArray:
+        """Points after the map."""
+        found = np.empty((len(rows), 1 if self.radius else self.axes.shape[1]))
+        for part in _parts(rows):
+            along = _product(self.scores(rows[part]) - self.centre, self.axes)
+            found[part] = _length(along) if self.radius else np.abs(along)
+        return found
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `from_arrays` needs."""
+        own = {"fold_edge": np.array(self.edge), "fold_centre": self.centre, "fold_axes": self.axes}
+        radius = {"fold_radius": np.array(self.radius)}
+        return own | radius | {f"fold_{k}": array for k, array in self.ranks.to_arrays().items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Fold:
+        """Rebuild it."""
+        own = {k.removeprefix("fold_"): v for k, v in arrays.items() if k.startswith("fold_")}
+        ranks = Domain.from_arrays(own)
+        return cls(ranks, float(own["edge"]), own["centre"], own["axes"], bool(own["radius"]))
+
+
+def _parts(rows: FloatArray) -> Iterator[slice]:
+    return (slice(at, at + ROWS_AT_A_TIME) for at in range(0, len(rows), ROWS_AT_A_TIME))
+
+
+def _product(rows: FloatArray, matrix: FloatArray) -> FloatArray:
+    """A matrix product whose rounding does not depend on how many rows there are.
+
+    Points that are equal have to stay so, in sets of any sizes.
+    """
+    found = np.zeros((len(rows), matrix.shape[1]))
+    for j, weights in enumerate(matrix):
+        found += rows[:, j, np.newaxis] * weights
+    return found
+
+
+def _length(rows: FloatArray) -> FloatArray:
+    """The length of each row, as a column."""
+    squares = np.zeros((len(rows), 1))
+    for j in range(rows.shape[1]):
+        squares += rows[:, j : j + 1] ** 2
+    return np.sqrt(squares)
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A bijection of the user's space onto the unit cube: a turn, if any, and a domain after it.
+    """A map of the user's space onto the unit cube: a turn or fold, if any, and a domain after it.
 
     Attributes:
         name: One of `NAMES`.
         domain: The map of each column onto [0, 1].
-        linear: What comes before it in a turned frame, else None.
+        before: What comes before it in a frame that is turned or folded, else None.
     """
 
     name: str
     domain: Domain
-    linear: Linear | None = None
+    before: Linear | Fold | None = None
 
     @property
     def straight(self) -> bool:
         """Whether the domain's columns are the user's."""
-        return self.linear is None
+        return self.before is None
 
     @property
     def blind(self) -> bool:
@@ -107,7 +204,7 @@ class Frame:
 
     def turned(self, rows: FloatArray) -> FloatArray:
         """Points of the user in the columns of the domain."""
-        return rows if self.linear is None else self.linear.turned(rows)
+        return rows if self.before is None else self.before.turned(rows)
 
     def codes(self, rows: FloatArray) -> IntArray:
         """Cells of points, as in `Cells`; those outside the domain are put at its edge."""
@@ -117,21 +214,30 @@ class Frame:
 
     def encode(self, samples: Samples) -> Cells:
         """Put the samples that the frame was fitted to on its grid."""
-        if self.linear is None:
-            return self.domain.encode(samples)
-        return self.domain.encode(self.linear.turned_samples(samples))
+        return self.domain.encode(_turned_samples(samples, self.before))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Plain arrays that hold the whole frame but for its name, for saving."""
-        return self.domain.to_arrays() | ({} if self.linear is None else vars(self.linear))
+        return self.domain.to_arrays() | ({} if self.before is None else self.before.to_arrays())
 
     @classmethod
     def from_arrays(cls, name: str, arrays: Mapping[str, NDArray[Any]]) -> Frame:
         """Rebuild a frame from what `to_arrays` returned."""
-        linear = None
+        before: Linear | Fold | None = None
         if "turn" in arrays:
-            linear = Linear(arrays["scale"], arrays["centre"], arrays["turn"])
-        return cls(name, Domain.from_arrays(arrays), linear)
+            before = Linear.from_arrays(arrays)
+        elif "fold_axes" in arrays:
+            before = Fold.from_arrays(arrays)
+        return cls(name, Domain.from_arrays(arrays), before)
+
+
+def _turned_samples(samples: Samples, by: Linear | Fold | None) -> Samples:
+    """All sample sets in the columns that a frame's domain has."""
+    if by is None:
+        return samples
+    values = tuple(by.turned(rows) for rows in samples.values)
+    columns = tuple(f"direction {k + 1}" for k in range(values[0].shape[1]))
+    return replace(samples, columns=columns, values=values, kinds=())
 
 
 def fit_frames(samples: Samples, names: Sequence[str], bounds: FloatArray | None) -> list[Frame]:
@@ -151,9 +257,17 @@ def fit_frames(samples: Samples, names: Sequence[str], bounds: FloatArray | None
     if "range" in domains and others:  # points that are too close for it are not for these
         domains["range"] = replace(domains["range"], notices=domains[others[0]].notices)
     frames = [Frame(name, domains[name]) for name in straight]
-    if len(straight) < len(names):
+    turned = [name for name in names if name not in (*straight, *FOLDING)]
+    if turned:
         whitening = _Whitening.of(samples)
-        frames += [_turned_frame(samples, name, whitening) for name in names if name not in domains]
+        frames += [_turned_frame(samples, name, whitening) for name in turned]
+    if len(frames) < len(names):
+        ranks = domains.get("ranks") or Domain.fit_each(samples, None, [_knots("ranks")])[0]
+        fold = Fold.of(samples, replace(ranks, notices=()))
+        for kind in ("radius", "folded"):
+            own = [name for name in names if name in FOLDING and name.startswith(kind)]
+            frames += _folded_frames(samples, own, replace(fold, radius=kind == "radius"))
+    frames.sort(key=lambda frame: names.index(frame.name))
     return frames
 
 
@@ -231,12 +345,7 @@ class _Whitening:
         )
         away = own - shares @ own
         spread = np.einsum("s,sij->ij", shares, within) + np.einsum("s,si,sj", shares, away, away)
-        # Columns of one spread first: what a unit is must not decide what counts as no spread.
-        deviation = np.sqrt(np.diag(spread))
-        deviation[deviation == 0.0] = 1.0
-        variances, axes = np.linalg.eigh(spread / np.outer(deviation, deviation))
-        kept = variances > 1e-10 * variances[-1]
-        matrix = (_settled(axes[:, kept]) / np.sqrt(variances[kept])) / deviation[:, np.newaxis]
+        matrix = _whitened(spread)
         return cls(scale, centre, matrix, away @ matrix, matrix.T @ within @ matrix)
 
     def rotation(self, name: str, shares: FloatArray) -> FloatArray:
@@ -257,6 +366,18 @@ class _Whitening:
         return _settled(turn[:, :d])
 
 
+def _whitened(spread: FloatArray) -> FloatArray:
+    """A matrix from columns of this covariance to uncorrelated ones of unit variance."""
+    # Columns of one spread first: what a unit is must not decide what counts as no spread.
+    deviation = np.sqrt(np.diag(spread))
+    deviation[deviation == 0.0] = 1.0
+    variances, axes = np.linalg.eigh(spread / np.outer(deviation, deviation))
+    kept = variances > 1e-10 * variances[-1]
+    return np.asarray(
+        (_settled(axes[:, kept]) / np.sqrt(variances[kept])) / deviation[:, np.newaxis]
+    )
+
+
 def _settled(axes: FloatArray) -> FloatArray:
     """Axes, in columns, with signs that rounding does not choose: not along the mirrored ones."""
     weights = 1 / np.arange(1, len(axes) + 1)
@@ -268,5 +389,17 @@ def _turned_frame(samples: Samples, name: str, whitening: _Whitening) -> Frame:
     shares = np.array(samples.sizes) / sum(samples.sizes)
     turn = whitening.matrix @ whitening.rotation(name, shares)
     linear = Linear(whitening.scale, whitening.centre, turn)
-    (domain,) = Domain.fit_each(linear.turned_samples(samples), None, [_knots(shape)])
+    (domain,) = Domain.fit_each(_turned_samples(samples, linear), None, [_knots(shape)])
     return Frame(name, replace(domain, notices=()), linear)
+
+
+def _folded_frames(samples: Samples, names: Sequence[str], fold: Fold) -> list[Frame]:
+    """Frames of one kind of fold, which is made once for all of them."""
+    if not names:
+        return []
+    shapes = [_knots(name.partition(" ")[2]) for name in names]
+    domains = Domain.fit_each(_turned_samples(samples, fold), None, shapes)
+    return [
+        Frame(name, replace(domain, notices=()), fold)
+        for name, domain in zip(names, domains, strict=True)
+    ]

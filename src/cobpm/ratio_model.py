@@ -14,12 +14,15 @@ The sum over all partitions of a region needs one number per region,
 
     Φ(r) = ⅓ L(r) + (⅔/d) Σ_j Φ(lower half) Φ(upper half),     Φ(r) = L(r) at the greatest depth.
 
-Given the partition, a leaf's share of the pooled mass is g ~ Dirichlet(n), and the mass that set s
-has there is g θ_s / π_s, divided by its sum over the leaves.
+Whether the sets differ at all is a question of its own, which `cobpm.engines.ratio` asks all
+coordinate frames together. Given the partition, a leaf's share of the pooled mass is
+g ~ Dirichlet(n), and the mass that set s has there is g θ_s / π_s, divided by its sum over the
+leaves.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -109,6 +112,21 @@ class RatioModel:
     def log_same(self) -> float:
         """Log probability of all labels if the sets share one distribution: a single leaf."""
         return float(self.log_leaf(np.asarray(self.sizes)))
+
+    def cut_probability(self, log_ratio: float) -> float:
+        """Posterior probability that the space is cut at all, 1 − stop·L/Φ, given log Φ/L."""
+        return -math.expm1(min(math.log(self.stop) - log_ratio, 0.0)) if self.d else 0.0
+
+    def log_differs(self, log_ratio: float) -> float:
+        """Log D/L given log Φ/L, where Φ = stop·L + (1 − stop)·D: the evidence for a difference.
+
+        A single leaf says that the sets share one distribution. It has the prior probability
+        `stop`; what is left of the evidence without it speaks for a difference.
+        """
+        if not self.d:  # nothing to cut: no evidence
+            return 0.0
+        cut = max(self.cut_probability(log_ratio), 1e-300)
+        return log_ratio + math.log(cut) - math.log1p(-self.stop)
 
     def log_weights(self, partitions: Partitions) -> FloatArray:
         """Log of prior times likelihood of each partition, but for the choice of columns.

@@ -24,7 +24,7 @@ from scipy.special import expit
 
 from cobpm import _core
 from cobpm.arrays import FloatArray
-from cobpm.engines.ratio import depth_for, log_bayes_factor_of
+from cobpm.engines.ratio import depth_for, log_mean
 from cobpm.frames import BLIND, Frame, check_frames, fit_frames
 from cobpm.progress import Progress, shown
 from cobpm.ratio_model import RatioModel
@@ -143,11 +143,15 @@ def test(
         ratios = log_ratios(
             pooled, labels, samples.sizes, fitted, permutations, seed, max_regions, report
         )
+    differs = [
+        RatioModel(frame.domain.d, samples.sizes).log_differs(float(ratio))
+        for frame, ratio in zip(fitted, ratios[:, 0], strict=True)
+    ]
     statistics = ratios.mean(axis=0)
     return TestResult(
         statistic=float(statistics[0]),
         pvalue=float(np.mean(statistics >= statistics[0] - TOLERANCE)),
-        log_bayes_factor=log_bayes_factor_of(ratios[:, 0], RatioModel.stop),
+        log_bayes_factor=log_mean(differs),
         permutations=permutations,
         frames=names,
         notices=(*samples.notices, *fitted[0].domain.notices),

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from benchmarks.errors import by_problem, data, markdown, overall, read, run
-from benchmarks.problems import TUNING, UNTOUCHED
+from benchmarks.problems import SEEN, TUNING
+from benchmarks.untouched_problems import UNTOUCHED
 
-PROBLEMS = {problem.name: problem for problem in TUNING + UNTOUCHED}
+PROBLEMS = {problem.name: problem for problem in TUNING + SEEN + UNTOUCHED}
 SHIFT, SAME, CORRELATIONS = (PROBLEMS[name] for name in ("shift-5", "same-normal", "correlations"))
 
 

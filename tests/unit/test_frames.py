@@ -4,10 +4,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import cobpm
 from cobpm.column_map import BITS, ColumnMap, by_arctan, by_ranks, fit_column, warped
-from cobpm.frames import BLIND, NAMES, SEEING, SHAPES, Frame, Linear, check_frames, fit_frames
+from cobpm.frames import (
+    BLIND,
+    FOLDING,
+    NAMES,
+    SEEING,
+    SHAPES,
+    Frame,
+    Linear,
+    check_frames,
+    fit_frames,
+)
 from cobpm.samples import InputError, as_samples
 
 RNG = np.random.default_rng(3)
@@ -43,7 +54,7 @@ def frames_of(*sets, names=None):
 @pytest.mark.parametrize("data", DATA)
 def test_every_map_increases_and_comes_back(data):
     samples, frames = frames_of(*DATA[data])
-    assert {frame.name for frame in frames} == set(SHAPES if samples.d == 1 else NAMES)
+    assert [frame.name for frame in frames] == list(SHAPES if samples.d == 1 else NAMES)
     for frame in frames:
         rows = frame.turned(np.concatenate(samples.values))
         unit = frame.domain.unit(rows)
@@ -83,7 +94,10 @@ def test_codes(data):
 def test_number_of_columns_after_a_turn():
     for data, straight, turned in (("duplicate", 3, 2), ("constant", 2, 2), ("two points", 3, 1)):
         for frame in frames_of(*DATA[data])[1]:
-            assert frame.domain.d == (straight if frame.straight else turned), (data, frame.name)
+            expected = (
+                1 if frame.name.startswith("radius") else straight if frame.straight else turned
+            )
+            assert frame.domain.d == expected, (data, frame.name)
 
 
 def test_shapes():
@@ -162,6 +176,72 @@ def test_equal_points_stay_equal_in_sets_of_any_sizes():
         np.testing.assert_array_equal(ours, theirs)
 
 
+# Folds
+
+
+def test_folds_are_distances_from_the_middle():
+    """Of normal scores that were made uncorrelated, here by other means."""
+    samples, frames = frames_of(X, Y, names=list(FOLDING))
+    pooled = np.concatenate(samples.values)
+    ranks = (np.argsort(np.argsort(pooled, axis=0), axis=0) + 0.5) / len(pooled)
+    scores = stats.norm.ppf(ranks)
+    scores -= scores.mean(axis=0)
+    distance = np.sqrt(np.einsum("ni,ij,nj->n", scores, np.linalg.inv(np.cov(scores.T)), scores))
+    distance *= np.sqrt(len(pooled) / (len(pooled) - 1))
+    for frame in frames:
+        assert frame.blind
+        assert not frame.straight
+        after = frame.turned(pooled)
+        assert after.shape == (500, 1 if frame.name.startswith("radius") else 3)
+        assert (after >= 0).all()
+        np.testing.assert_allclose(np.linalg.norm(after, axis=1), distance, atol=1e-5)
+        if after.shape[1] > 1:  # along uncorrelated axes: signs are all that is missing
+            np.testing.assert_allclose((after**2).mean(axis=0), 1, atol=1e-5)
+            axes = (scores - frame.before.centre) @ frame.before.axes
+            np.testing.assert_allclose(np.abs(axes), after, atol=1e-6)
+            np.testing.assert_allclose(axes.T @ axes / 500, np.eye(3), atol=1e-6)
+
+
+def test_folds_heed_ranks_alone():
+    """Stretched columns fold to the same places, and an outlier moves no other point."""
+    _, plain = frames_of(X, Y, names=list(FOLDING))
+    _, stretched = frames_of(np.exp(X), np.exp(Y), names=list(FOLDING))
+    far = X.copy()
+    far[np.argmax(X[:, 0]), 0] = 1e12
+    _, outlying = frames_of(far, Y, names=list(FOLDING))
+    assert far[:, 0].max() > Y[:, 0].max()
+    for one, two, three in zip(plain, stretched, outlying, strict=True):
+        np.testing.assert_allclose(one.turned(X), two.turned(np.exp(X)), atol=1e-6)
+        if np.argmax(X[:, 0]) == np.argmax(np.r_[X, Y][:, 0]):
+            np.testing.assert_allclose(one.turned(X), three.turned(far), atol=1e-6)
+
+
+def test_folds_see_what_comes_together():
+    """Heavier tails all around, and large values that come together, in few cuts."""
+    rng = np.random.default_rng(2)
+    normal, other = rng.normal(size=(2, 2000, 3))
+    heavy = other / np.sqrt(rng.chisquare(4, (2000, 1)) / 4)
+    for names in (["radius ranks"], ["radius arctan"], ["folded ranks"], ["folded arctan"]):
+        seen = cobpm.compare(normal, heavy, frames=names, rng=0, draws=200)
+        straight = cobpm.compare(normal, heavy, frames=["ranks"], rng=0, draws=200)
+        assert seen.log_evidence > straight.log_evidence + 10
+        assert seen.estimate("tv") > 0.08
+    same = cobpm.compare(normal, other, frames=list(FOLDING), rng=0, draws=200)
+    assert same.estimate("tv") == 0
+
+
+def test_points_that_mirror_each_other_do_not_tie():
+    """Ties would be spread by which set a point is of, and where it stands in it."""
+    grid = np.stack(np.meshgrid(np.arange(6.0), np.arange(6.0)), axis=-1).reshape(-1, 2)
+    grid += 1e-3 * np.arange(36)[:, np.newaxis]  # mirrored ranks, no ties
+    samples, frames = frames_of(grid[::2], grid[1::2], names=list(FOLDING))
+    for frame in frames:
+        after = frame.turned(np.concatenate(samples.values))
+        assert all(len(np.unique(column)) == 36 for column in after.T)
+        again = frames_of(grid[20:], grid[:20], names=[frame.name])[1][0]
+        np.testing.assert_array_equal(frame.codes(grid), again.codes(grid))
+
+
 # Which frames depend on what
 
 
@@ -207,7 +287,7 @@ def test_seeing_frames_put_the_difference_first():
     wide = base[1] + 2 * (base[1] @ way)[:, None] * way
     _, (spreads,) = frames_of(base[0], wide, names=["spreads ranks"])
     for frame in (means, spreads):
-        first = (frame.linear.turn / frame.linear.scale[:, None])[:, 0]
+        first = (frame.before.turn / frame.before.scale[:, None])[:, 0]
         white = np.cov(np.concatenate([base[0], base[1] + way if frame is means else wide]).T)
         first = white @ first  # the direction in space that the axis measures
         assert abs(first @ way) / np.linalg.norm(first) > 0.98
@@ -219,8 +299,8 @@ def test_seeing_frames_put_the_difference_first():
 @pytest.mark.parametrize(
     ("frames", "words"),
     [
-        (0, "number from 1 to 12"),
-        (13, "number from 1 to 12"),
+        (0, "number from 1 to 16"),
+        (17, "number from 1 to 16"),
         (True, "'auto', a number, or a list of names"),
         (2.0, "'auto', a number, or a list of names"),
         ("ranks", "list of names"),
@@ -243,11 +323,12 @@ def test_frames_that_are_none(frames, words):
 
 def test_frames_that_are():
     assert check_frames("auto", owner="fit", d=2) == NAMES
-    assert check_frames("auto", owner="fit", d=1) == check_frames(12, owner="fit", d=1) == SHAPES
+    assert check_frames("auto", owner="fit", d=1) == check_frames(16, owner="fit", d=1) == SHAPES
     assert check_frames(np.int64(3), owner="fit", d=5) == NAMES[:3]
     assert check_frames(("range", "means ranks"), owner="fit", d=2) == ("range", "means ranks")
-    with pytest.raises(InputError, match="'turned ranks' for a single column"):
-        check_frames(["ranks", "turned ranks"], owner="fit", d=1)
+    for name in ("turned ranks", "radius ranks", "folded arctan"):
+        with pytest.raises(InputError, match=f"'{name}' for a single column"):
+            check_frames(["ranks", name], owner="fit", d=1)
 
 
 @pytest.mark.parametrize("data", ["plain", "integers", "duplicate", "tiny"])

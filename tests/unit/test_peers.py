@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 
 from benchmarks import peers
-from benchmarks.problems import TUNING, UNTOUCHED
+from benchmarks.problems import SEEN, TUNING
+from benchmarks.untouched_problems import UNTOUCHED
 from cobpm.experiments.laws import DIVERGENCES
 
-PROBLEMS = {problem.name: problem for problem in TUNING + UNTOUCHED}
+PROBLEMS = {problem.name: problem for problem in TUNING + SEEN + UNTOUCHED}
 PEERS = {name: (modules, peer) for name, modules, peer in peers.PEERS}
 
 

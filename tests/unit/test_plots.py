@@ -18,6 +18,7 @@ KINDS = ("divergences", "leaves", "regions", "map", "ratio", "column")  # those 
 
 @pytest.fixture(autouse=True)
 def closed_figures():
+    plt.close("all")  # those of other tests, too
     yield
     plt.close("all")
 

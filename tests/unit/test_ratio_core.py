@@ -185,6 +185,29 @@ def test_trees_are_drawn_with_their_probabilities(d, base):
     assert goodness_of_fit(frequencies, {preorder(t): p for t, p in other.items()}) < 1e-6
 
 
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_trees_are_drawn_given_that_the_root_is_cut(d):
+    listed = oracle(d, 2)
+    ratio = ratio_of(cells_of(listed.sets), DEPTHS[d])
+    ratio.up(2)
+    drawn = Partitions.from_core(ratio.draw(20_000, 5, 2, None, 4000)[0], d)
+    assert (drawn.leaves[:4000] == 1).all()
+    assert (drawn.leaves[4000:] > 1).all()
+    frequencies = Counter(
+        tuple(drawn.splits[start:end].tolist())
+        for start, end in zip(drawn.node_starts[4000:-1], drawn.node_starts[4001:], strict=True)
+    )
+    trees = {preorder(tree): p for tree, p in listed.tree_probabilities().items()}
+    cut = {tree: p for tree, p in trees.items() if len(tree) > 1}
+    given = {tree: p / sum(cut.values()) for tree, p in cut.items()}
+    assert goodness_of_fit(frequencies, given) > 1e-4
+    for whole, threads in ((0, 1), (4000, 1), (20_000, 2), (30_000, 2)):
+        again = Partitions.from_core(ratio.draw(20_000, 5, threads, None, whole)[0], d)
+        assert (again.leaves == 1).sum() == min(whole, 20_000)
+        if whole == 4000:
+            np.testing.assert_array_equal(again.splits, drawn.splits)
+
+
 def test_drawn_partitions_are_valid_and_agree_with_the_means():
     cells = cells_of(beta_mixtures(200, np.random.default_rng(4)))
     ratio = ratio_of(cells, 7)

@@ -188,7 +188,13 @@ def test_means_over_all_partitions(sets, name):
     )
     view = ratio.View(None, model, recursion, recursion.up(1, None), 3)
     assert view.log_evidence == pytest.approx(math.log(listed.evidence), abs=1e-10)
-    moments = ratio.moments_of([view], np.array([1.0]))
+    whole = 1 - view.cut_probability
+    assert whole == pytest.approx(
+        model.stop
+        * label_probability(listed.sizes, listed.sizes, model.concentrations.tolist())
+        / listed.evidence
+    )
+    moments = ratio.moments_of([view], np.array([1.0]), whole)
     divergence = parse(name, "estimate")
     known = {}
 
@@ -207,6 +213,10 @@ def test_means_over_all_partitions(sets, name):
     expected = listed.expectation(of_leaf)
     assert moments.mean(divergence, 0, 1) == pytest.approx(expected, abs=1e-3)
     assert expected > 0.02
+    # Whatever else says how probable it is that the sets are the same.
+    for same in (0.0, 0.9, 1.0):
+        other = ratio.moments_of([view], np.array([1.0]), same).mean(divergence, 0, 1)
+        assert other == pytest.approx(expected * (1 - same) / (1 - whole), abs=1e-3)
 
 
 def _raw(moments, divergence):
@@ -219,6 +229,48 @@ def _raw(moments, divergence):
     given = _leaf(divergence, a, b, total, model.shares[0], model.shares[1])
     share = counts.sum(axis=1) / sum(model.sizes)
     return float(share @ (model.weights(counts) * given).sum(axis=1))
+
+
+def test_differences_are_weighed_without_the_single_leaf():
+    model = RatioModel(3, (40, 60))
+    for differs in (-8.0, -1.0, 0.0, 30.0, 900.0):
+        log_ratio = np.logaddexp(math.log(model.stop), math.log1p(-model.stop) + differs)
+        assert model.log_differs(log_ratio) == pytest.approx(differs, abs=1e-9)
+        cut = math.exp(math.log1p(-model.stop) + differs - log_ratio)
+        assert model.cut_probability(log_ratio) == pytest.approx(cut)
+    assert model.cut_probability(math.log(model.stop) - 1e-16) == 0
+    assert model.log_differs(math.log(model.stop)) < -500
+    assert RatioModel(0, (40, 60)).log_differs(0.0) == 0
+    assert RatioModel(0, (40, 60)).cut_probability(0.0) == 0
+
+
+def views_that_find(*differs):
+    """Views with given log D/L."""
+    model = RatioModel(2, (50, 50))
+    stop, cut = math.log(model.stop), math.log1p(-model.stop)
+    logs = [model.log_same() + np.logaddexp(stop, cut + one) for one in differs]
+    return [ratio.View(None, model, None, log, 3) for log in logs]
+
+
+def test_one_frame_is_enough_to_see_a_difference():
+    stop = RatioModel.stop
+    for differs in ((0.0,), (-3.0, -3.0), (8.0, -3.0, -3.0, -3.0)):
+        factor = np.mean(np.exp(differs))
+        expected = stop / (stop + (1 - stop) * factor)
+        assert ratio.same_probability_of(views_that_find(*differs)) == pytest.approx(expected)
+    assert ratio.same_probability_of(views_that_find(8.0, *[-3.0] * 15)) < 0.01
+    weights = ratio.weights_of(views_that_find(8.0, -2.0))
+    assert weights[0] / weights[1] == pytest.approx(math.exp(ratio.POWER * 10))
+
+
+@pytest.mark.parametrize("kind", ["same", "weak", "strong"])
+def test_draws_without_a_cut_are_as_many_as_they_should_be(kind):
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(2, 100, 2))
+    post = cobpm.compare(x, y + {"same": 0, "weak": 0.25, "strong": 1}[kind], rng=1, draws=2000)
+    zero = np.mean(post.draws("tv") == 0)
+    assert zero == np.mean(post.partitions.leaves == 1)
+    assert {"same": 0.5 < zero < 1, "weak": 0.01 < zero < 0.99, "strong": zero == 0}[kind]
 
 
 def test_distinct_rows():

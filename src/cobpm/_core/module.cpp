@@ -281,12 +281,12 @@ class Ratio : public OnRegions {
     return give(std::move(result), {cells_.sets.shape(0), static_cast<std::size_t>(functions)});
   }
 
-  nb::tuple draw(std::int64_t draws, std::uint64_t seed, int threads, Progress progress) {
+  nb::tuple draw(std::int64_t draws, std::uint64_t seed, int threads, Progress progress, std::int64_t whole) {
     Monitor monitor(poll_with(progress), static_cast<double>(draws));
     RatioRecursion::Draws found;
     {
       nb::gil_scoped_release release;
-      found = recursion_.draw(draws, seed, threads, monitor);
+      found = recursion_.draw(draws, seed, threads, whole, monitor);
     }
     return nb::make_tuple(pack(std::move(found.partitions), cells_.sets_count), give(std::move(found.open_leaves)));
   }
@@ -450,7 +450,7 @@ NB_MODULE(_core, m) {
       .def("permuted", &Ratio::permuted, "seed"_a, "permutations"_a, "threads"_a, "progress"_a = nb::none())
       .def("leaves", &Ratio::leaves, "least"_a, "progress"_a = nb::none())
       .def("at_points", &Ratio::at_points, "leaf_values"_a, "single_values"_a, "threads"_a, "progress"_a = nb::none())
-      .def("draw", &Ratio::draw, "draws"_a, "seed"_a, "threads"_a, "progress"_a = nb::none());
+      .def("draw", &Ratio::draw, "draws"_a, "seed"_a, "threads"_a, "progress"_a = nb::none(), "whole"_a = -1);
   bind_regions(ratio);
   nb::class_<Walk>(m, "Walk")
       .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, In<double, Vector>, In<double, Vector>,

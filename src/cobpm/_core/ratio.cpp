@@ -248,15 +248,19 @@ class RatioRecursion::Drawing : public DrawnTogether {
   Drawing(const RatioRecursion& recursion, std::uint64_t seed, std::int64_t first_stream, std::int64_t draws)
       : DrawnTogether(recursion.regions_, seed, first_stream, draws), recursion_(recursion) {}
 
-  Draws run(Monitor& monitor) {
-    std::vector<std::int32_t> all(drawn_.size());
-    std::iota(all.begin(), all.end(), 0);
-    descend(regions_.root(), 0, all, monitor);
+  // The first `whole` draws are a single leaf and all others are not; negative: as chance has it.
+  Draws run(std::int64_t whole, Monitor& monitor) {
+    const Ref root = regions_.settle(regions_.root());
+    const std::int64_t draws = static_cast<std::int64_t>(drawn_.size()), first = std::clamp<std::int64_t>(whole, 0, draws);
+    for (std::int64_t draw = 0; draw < first; ++draw) leaf(root, static_cast<std::int32_t>(draw));
+    std::vector<std::int32_t> others(draws - first);
+    std::iota(others.begin(), others.end(), static_cast<std::int32_t>(first));
+    if (!others.empty()) descend(root, 0, others, whole < 0, monitor);
     return {joined(monitor), std::move(open_leaves_)};
   }
 
  private:
-  void descend(Ref ref, int depth, const std::vector<std::int32_t>& group, Monitor& monitor) {
+  void descend(Ref ref, int depth, const std::vector<std::int32_t>& group, bool may_stop, Monitor& monitor) {
     ref = regions_.settle(ref);
     std::vector<Half> options;
     if (ref.id >= 0) recursion_.halves(ref.id, depth, options);
@@ -270,11 +274,12 @@ class RatioRecursion::Drawing : public DrawnTogether {
     std::vector<double> cumulative;
     double sum = 0.0;
     for (const Half& half : options) cumulative.push_back(sum += share * ratio(half.product, phi));
-    sum += recursion_.stop_ * ratio(recursion_.leaf(regions_.counts(ref.id), regions_.total(ref.id)), phi);
+    if (may_stop) sum += recursion_.stop_ * ratio(recursion_.leaf(regions_.counts(ref.id), regions_.total(ref.id)), phi);
+    const auto last = static_cast<std::ptrdiff_t>(options.size()) - (may_stop ? 0 : 1);  // rounding must not make a leaf
     std::vector<std::vector<std::int32_t>> chosen(options.size());
     for (const std::int32_t draw : group) {
       const double mark = random_[draw].uniform() * sum;
-      const auto at = std::upper_bound(cumulative.begin(), cumulative.end(), mark) - cumulative.begin();
+      const auto at = std::min(last, std::upper_bound(cumulative.begin(), cumulative.end(), mark) - cumulative.begin());
       if (at == static_cast<std::ptrdiff_t>(options.size())) {
         leaf(ref, draw);
       } else {
@@ -284,21 +289,23 @@ class RatioRecursion::Drawing : public DrawnTogether {
     }
     for (std::size_t i = 0; i < options.size(); ++i) {
       if (chosen[i].empty()) continue;
-      descend(options[i].lower, depth + 1, chosen[i], monitor);
-      descend(options[i].upper, depth + 1, chosen[i], monitor);
+      descend(options[i].lower, depth + 1, chosen[i], true, monitor);
+      descend(options[i].upper, depth + 1, chosen[i], true, monitor);
     }
   }
 
   const RatioRecursion& recursion_;
 };
 
-RatioRecursion::Draws RatioRecursion::draw(std::int64_t draws, std::uint64_t seed, int threads, Monitor& monitor) const {
+RatioRecursion::Draws RatioRecursion::draw(std::int64_t draws, std::uint64_t seed, int threads, std::int64_t whole,
+                                           Monitor& monitor) const {
   check_current();
   const std::int64_t block = DrawnTogether::block(draws, threads);
   std::vector<Draws> parts((draws + block - 1) / block);
   monitor.parallel(parts.size(), threads, [&](std::size_t task) {
     const std::int64_t from = task * block, to = std::min(draws, from + block);
-    parts[task] = Drawing(*this, seed, from, to - from).run(monitor);
+    const std::int64_t whole_here = whole < 0 ? whole : std::max<std::int64_t>(whole - from, 0);
+    parts[task] = Drawing(*this, seed, from, to - from).run(whole_here, monitor);
     monitor.check(static_cast<double>(to - from));
   });
   Draws all;

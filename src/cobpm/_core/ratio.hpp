@@ -49,7 +49,8 @@ class RatioRecursion {
     Partitions partitions;
     std::vector<std::int64_t> open_leaves;  // leaves with two points or more whose children are unknown, as often as drawn
   };
-  Draws draw(std::int64_t draws, std::uint64_t seed, int threads, Monitor& monitor) const;
+  // Partitions, of which the first `whole` are a single leaf and all others cut the root if it can be; negative: as chance has it.
+  Draws draw(std::int64_t draws, std::uint64_t seed, int threads, std::int64_t whole, Monitor& monitor) const;
 
   // The log-odds that each region is split rather than left whole, once it is reached.
   std::vector<double> split_log_odds(const std::vector<std::int64_t>& ids) const;

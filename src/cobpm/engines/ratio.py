@@ -1,8 +1,13 @@
 """The exact recursion of the ratio model, in several frames.
 
-Each frame has its own posterior over partitions and its own evidence. Estimates and draws average
-over frames with weights ∝ evidence^0.1: the evidence of one frame over another grows with the
-number of points, and taken in full it would nearly always leave a single one.
+Each frame has its own posterior over partitions. Its evidence is D, the probability of the labels
+given that the space is cut at all, over L, that of a single leaf. Two questions are asked in turn:
+
+    do the sets differ?  by the Bayes factor, the mean of D/L over frames. One frame that sees a
+                         difference is enough; the prior probability of none is that of stopping.
+    by how much?         if they do, estimates and draws average over frames with weights ∝ D^0.1:
+                         the evidence of one frame over another grows with the number of points, and
+                         taken in full it would nearly always leave a single one.
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ from dataclasses import dataclass
 from math import ceil, log2, prod
 
 import numpy as np
+from scipy.special import expit
 
 from cobpm import _core
 from cobpm.arrays import FloatArray, IntArray
@@ -26,6 +32,7 @@ from cobpm.samples import Samples
 
 POWER = 0.1  # of the evidence, in a frame's weight
 NEGLIGIBLE = 1e-4  # probability of reaching a region, below which it counts as a leaf
+RARELY_CUT = 1e-6  # probability of a cut, below which the regions after it are not worth finding
 DEEPEST = {1: 12, 2: 11, 3: 10, 4: 8, 5: 7, 6: 6, 7: 6}  # halvings, by columns; 5 for more columns
 
 
@@ -38,6 +45,16 @@ class View:
     recursion: _core.Ratio
     log_evidence: float
     depth: int
+
+    @property
+    def log_differs(self) -> float:
+        """Log D/L: how much likelier labels are if the space is cut than if it is one leaf."""
+        return self.model.log_differs(self.log_evidence - self.model.log_same())
+
+    @property
+    def cut_probability(self) -> float:
+        """Posterior probability that the space is cut."""
+        return self.model.cut_probability(self.log_evidence - self.model.log_same())
 
 
 def look(samples: Samples, frames: Sequence[Frame], plan: Plan) -> list[View]:
@@ -75,25 +92,38 @@ def depth_for(cells: Cells, max_regions: int) -> int:
 
 
 def weights_of(views: Sequence[View]) -> FloatArray:
-    """How much each frame counts."""
-    logs = POWER * np.array([view.log_evidence for view in views])
+    """How much each frame counts, if the sets differ."""
+    logs = POWER * np.array([view.log_differs for view in views])
     weights = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())
+
+
+def same_probability_of(views: Sequence[View]) -> float:
+    """The probability that all sets share one distribution, with all frames alike likely.
+
+    This one is for estimates. Frames that look at the labels count, so it is no fair test.
+    """
+    if not views[0].model.d:  # nothing to cut
+        return 1.0
+    stop = views[0].model.stop
+    factor = log_mean([view.log_differs for view in views])
+    return float(expit(np.log(stop) - np.log1p(-stop) - factor))
 
 
 def run(samples: Samples, frames: Sequence[Frame], plan: Plan) -> Fit:
     """Look through all frames, weigh them, and draw."""
     views = look(samples, frames, plan)
-    weights = weights_of(views)
+    weights, same = weights_of(views), same_probability_of(views)
     draws = apportioned(weights, plan.draws)
+    whole = apportioned(np.array(draws) / plan.draws, round(same * plan.draws))
     parts = []
     for number, (view, count) in enumerate(zip(views, draws, strict=True)):
         if count:
+            follow = plan.follow("drawing partitions")
             packed, _ = view.recursion.draw(
-                count, plan.seed + number, plan.threads, plan.follow("drawing partitions")
+                count, plan.seed + number, plan.threads, follow, whole[number]
             )
             parts.append(Partitions.from_core(packed, view.model.d))
-    logs = np.array([view.log_evidence for view in views])
     return Fit(
         partitions=Partitions.joined(parts),
         report=Report(
@@ -104,8 +134,8 @@ def run(samples: Samples, frames: Sequence[Frame], plan: Plan) -> Fit:
             frames=tuple(view.frame.name for view in views),
             frame_weights=tuple(weights.tolist()),
         ),
-        log_evidence=float(np.logaddexp.reduce(logs) - np.log(len(logs))),
-        moments=moments_of(views, weights),
+        log_evidence=log_mean([view.log_evidence for view in views]),
+        moments=moments_of(views, weights, same),
         frame_draws=tuple(draws),
         log_bayes_factor=log_bayes_factor(views),
     )
@@ -120,20 +150,28 @@ def apportioned(weights: FloatArray, draws: int) -> list[int]:
     return [int(share) for share in shares]
 
 
-def moments_of(views: Sequence[View], weights: FloatArray) -> RatioMoments:
-    """Expected numbers of leaves by their counts, over all frames."""
+def moments_of(views: Sequence[View], weights: FloatArray, same: float) -> RatioMoments:
+    """Expected numbers of leaves by their counts, over all frames.
+
+    Args:
+        views: The frames.
+        weights: How much each of them counts if the sets differ.
+        same: The probability that they do not, and that the whole space is a leaf.
+    """
     rows, expected = [], []
     for view, weight in zip(views, weights, strict=True):
-        _, counts, probabilities, singles, _ = view.recursion.leaves(NEGLIGIBLE)
+        cut = max(view.cut_probability, RARELY_CUT)
+        _, counts, probabilities, singles, _ = view.recursion.leaves(NEGLIGIBLE * cut)
         sets = len(view.model.sizes)
         rows += [counts, np.eye(sets, dtype=counts.dtype)]
-        expected += [weight * probabilities, weight * singles]
+        # What this frame says if the space is cut. The rows of the whole space do not matter.
+        given = weight * (1 - same) / cut
+        expected += [given * probabilities, given * singles]
     model = views[0].model
     counts, which = _distinct(np.concatenate(rows), model.sizes)
     totals = np.bincount(which, weights=np.concatenate(expected), minlength=len(counts))
-    whole = (counts == np.asarray(model.sizes)).all(axis=1)
-    some = (counts.sum(axis=1) > 0) & ~whole
-    return RatioMoments(model, counts[some].astype(float), totals[some], float(totals[whole].sum()))
+    some = (counts.sum(axis=1) > 0) & (counts != np.asarray(model.sizes)).any(axis=1)
+    return RatioMoments(model, counts[some].astype(float), totals[some], same)
 
 
 def _distinct(counts: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
@@ -151,21 +189,10 @@ def log_bayes_factor(views: Sequence[View]) -> float | None:
 
     Frames that look at the labels are left out.
     """
-    blind = [view.log_evidence for view in views if view.frame.blind]
-    if not blind:
-        return None
-    model = views[0].model
-    return log_bayes_factor_of(np.array(blind) - model.log_same(), model.stop)
+    blind = [view.log_differs for view in views if view.frame.blind]
+    return log_mean(blind) if blind else None
 
 
-def log_bayes_factor_of(log_ratios: FloatArray, stop: float) -> float:
-    """The log Bayes factor for a difference, from log Φ/L of each frame.
-
-    A single leaf says that the sets share one distribution. It has the prior probability `stop`;
-    what is left of the evidence without it speaks for a difference.
-    """
-    # Φ = stop·L + (1 − stop)·D, so D/L = (Φ/L − stop) / (1 − stop), averaged over frames.
-    differs = np.logaddexp.reduce(log_ratios) - np.log(len(log_ratios))
-    with np.errstate(divide="ignore"):
-        inner = -np.expm1(np.log(stop) - differs)  # 1 − stop·L/Φ, above zero
-        return float(differs + np.log(max(inner, 1e-300)) - np.log1p(-stop))
+def log_mean(logs: Sequence[float]) -> float:
+    """The log of the mean of numbers that are given by their logs."""
+    return float(np.logaddexp.reduce(logs) - np.log(len(logs)))

@@ -10,7 +10,7 @@ bijection both leave every divergence of this kind as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any
@@ -69,6 +69,7 @@ class Problem:
             cells. Discrete distributions ignore the number.
         nodes: How many nodes per axis the truth is computed with, a multiple of 24.
         infinite: Divergences that are infinite although no cell has mass in one set only.
+        exact: Divergences in closed form, where masses are too small for a float.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Problem:
     masses: Callable[[int], Masses]
     nodes: int = 19_200
     infinite: tuple[str, ...] = ()
+    exact: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def truth(self) -> Mapping[str, float]:
@@ -93,7 +95,8 @@ class Problem:
         }
 
     def _values(self, nodes: int) -> dict[str, float]:
-        return divergences(*self.masses(nodes)) | dict.fromkeys(self.infinite, np.inf)
+        known = dict.fromkeys(self.infinite, np.inf) | dict(self.exact)
+        return divergences(*self.masses(nodes)) | known
 
 
 # --- masses on cells ---------------------------------------------------------------------------
