@@ -98,8 +98,7 @@ def region_columns(
         """What every drawn partition puts on these regions of one set, (draws, regions)."""
         own = post.masses[leaves, k : k + 1]
         found = partitions.box_masses(own, levels, indices, points)[:, :, 0]
-        if points is not None:  # where boxes and leaves cross, points and volumes do not add up
-            found /= found.sum(axis=1, keepdims=True)
+        if points is not None:  # a leaf or box without points may have no mass at all
             np.maximum(found, np.finfo(float).tiny, out=found)
         return _summed(found, groups, axis=1) if merged else found
 
