@@ -467,7 +467,7 @@ def _fit_ratio(
         raise bad("model", owner, "be 'paper' for a single set", seen, way_out)
     for name in ("delta", "sigma", "engine", "kernel", "burn_in", "chains", "thin"):
         value = given[name]
-        if value != signature(compare).parameters[name].default:
+        if np.ndim(value) or value != signature(compare).parameters[name].default:
             raise bad(name, owner, "go with model='paper'", value, "Add model='paper'.")
     low, high = (
         extreme([extreme(rows, axis=0) for rows in samples.values], axis=0)
