@@ -482,3 +482,22 @@ def _fit_ratio(
     fitted = fit_frames(samples, names, limits)
     found = engines.ratio.run(samples, fitted, plan)
     return fitted, RatioModel(varying, samples.sizes), found
+
+
+def posterior_in(post: Posterior, frames: Sequence[Frame]) -> Posterior:
+    """The posterior of the ratio model in some of the frames of another one, from its points."""
+    assert post.samples is not None
+    assert isinstance(post.model, RatioModel)
+    settings = post.provenance["settings"]
+    plan = Plan(
+        draws=settings["draws"],
+        burn_in=0,
+        chains=1,
+        thin=None,
+        kernel=settings["kernel"],
+        seed=0,
+        threads=thread_count(),
+        max_regions=_affordable(settings["max_regions"], len(post.names)),
+    )
+    fitted = engines.ratio.run(post.samples, frames, plan)
+    return Posterior.from_fit(post.samples, frames, post.model, fitted, 0, post.provenance)

@@ -192,6 +192,23 @@ def test_masses_of_regions_follow_the_points():
     assert errors[0] < 0.01 < 0.05 < errors[1]  # spread evenly, masses would be far off
 
 
+def test_regions_where_turned_frames_have_all_draws(tmp_path):
+    # A shift along the diagonal of four columns, with points enough to leave no doubt.
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(4000, 4)), rng.normal(size=(4000, 4)) + 0.7
+    post = compare(x, y, draws=150)
+    straight = {frame.name for frame in post.frames if frame.straight}
+    assert not any(frame.name in straight for frame, *_ in post._by_frame())
+    table = post.regions()
+    assert table["points_x"].sum() == table["points_y"].sum() == 4000
+    np.testing.assert_allclose(table[["mass_x", "mass_y"]].sum(), 1)
+    assert table["p_x_denser"][0] in (0.0, 1.0)
+    assert table.equals(post.regions())
+    post.save(tmp_path / "post.npz")
+    with pytest.raises(InputError, match="before save"):
+        cobpm.load(tmp_path / "post.npz").regions()
+
+
 def test_regions_of_three(three):
     table = three.regions(first="a", second="c")
     assert {"mass_b", "points_c", "p_a_denser"} <= set(table.columns)
