@@ -204,6 +204,6 @@ def box_masses(
 ) -> _Floats:
     """Mass of each set on each box, in every partition.
 
-    A box gets of a leaf's mass what it has of its volume; or, where the box lies inside the leaf
-    and points are given, what it has of its points.
+    A box gets of a leaf's mass what it has of its volume; or, where points are given, what it has
+    of its points, spread evenly over a leaf as far as the points of all boxes allow.
     """

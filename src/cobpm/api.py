@@ -466,8 +466,8 @@ def _fit_ratio(
         seen, way_out = Seen("a single set"), "A single set has no ratio; use model='paper'."
         raise bad("model", owner, "be 'paper' for a single set", seen, way_out)
     for name in ("delta", "sigma", "engine", "kernel", "burn_in", "chains", "thin"):
-        value, default = given[name], signature(compare).parameters[name].default
-        if value is not default and not (isinstance(value, str | int) and value == default):
+        value = given[name]
+        if np.ndim(value) or value != signature(compare).parameters[name].default:
             raise bad(name, owner, "go with model='paper'", value, "Add model='paper'.")
     low, high = (
         extreme([extreme(rows, axis=0) for rows in samples.values], axis=0)
@@ -482,3 +482,22 @@ def _fit_ratio(
     fitted = fit_frames(samples, names, limits)
     found = engines.ratio.run(samples, fitted, plan)
     return fitted, RatioModel(varying, samples.sizes), found
+
+
+def posterior_in(post: Posterior, frames: Sequence[Frame]) -> Posterior:
+    """The posterior of the ratio model in some of the frames of another one, from its points."""
+    assert post.samples is not None
+    assert isinstance(post.model, RatioModel)
+    settings = post.provenance["settings"]
+    plan = Plan(
+        draws=settings["draws"],
+        burn_in=0,
+        chains=1,
+        thin=None,
+        kernel=settings["kernel"],
+        seed=0,
+        threads=thread_count(),
+        max_regions=_affordable(settings["max_regions"], len(post.names)),
+    )
+    fitted = engines.ratio.run(post.samples, frames, plan)
+    return Posterior.from_fit(post.samples, frames, post.model, fitted, 0, post.provenance)

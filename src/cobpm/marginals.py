@@ -21,8 +21,8 @@ import numpy as np
 from cobpm.arrays import FloatArray, IntArray
 from cobpm.bins import Bins
 from cobpm.provenance import fingerprint
-from cobpm.regions import Ends, all_ends
-from cobpm.samples import Samples, Seen, as_points, bad
+from cobpm.regions import Ends, all_ends, along_columns, straightest
+from cobpm.samples import InputError, Samples, Seen, as_points, bad
 
 if TYPE_CHECKING:
     from cobpm.posterior import Posterior
@@ -117,10 +117,10 @@ class Marginal:
         Leaves are told by their ends in each column that varies. There are none if no frame keeps
         the columns.
         """
-        views = [view for view in self.post._by_frame() if view[0].straight]
-        if not views:
+        try:
+            frame, partitions, _ = straightest(along_columns(self.post))
+        except InputError:
             return [], np.empty(0)
-        frame, partitions, _ = max(views, key=lambda view: len(view[1]))
         shown = partitions.one(int(np.argmax(self.post.model.log_weights(partitions))))
         pair = [self.post.names.index(name) for name in self.names]
         p, q = np.log(self.post.model.mean_masses(shown.counts, shown.starts)[:, pair]).T

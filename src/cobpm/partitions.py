@@ -134,8 +134,10 @@ class Partitions:
             masses: Of each set in each leaf.
             levels: How often each box was halved in each column, as `boxes` has it.
             indices: Which of the boxes of its level it is.
-            box_points: Points of all sets in each box. Given these, mass is spread over a leaf as
-                the pooled points are; else evenly.
+            box_points: Points of all sets in each box, if the boxes are a partition. Given these,
+                mass is spread over a leaf as its pooled points are: known where a box lies in a
+                leaf or a leaf in a box; where they cross, as evenly as the points of all leaves
+                and boxes allow. Without them it is spread evenly.
         """
         leaf_points = None
         if box_points is not None:

@@ -285,8 +285,9 @@ class Posterior:
         Each row has the region in words (`where`), the points of each set in it, the posterior mean
         of each set's mass, the log ratio of the two densities with its credible interval, the
         probability that the first set is the denser one, and the ends of the region in every
-        column. Masses and ratios are averaged over all partitions drawn, not only the one that is
-        shown. The rows are in the order of how much they contribute to the total variation
+        column. Masses and ratios are averaged over all partitions drawn in the frame that is shown,
+        which keeps your columns; where turned frames have nearly all draws, it is looked through
+        once more. The rows are in the order of how much they contribute to the total variation
         distance; with a single set, in the order of its mass.
         """
         from cobpm.regions import region_table

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cobpm.arrays import BoolArray, FloatArray, IntArray
 from cobpm.model import PaperModel
-from cobpm.samples import Seen, bad
+from cobpm.samples import InputError, Seen, bad
 from cobpm.units import in_words
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from cobpm.frames import Frame
     from cobpm.partitions import Partitions
     from cobpm.posterior import Posterior
+
+ENOUGH_DRAWS = 100  # in one frame, for the quantiles of a region
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,8 @@ def region_columns(
     post: Posterior, level: float, pair: tuple[int, int] | None
 ) -> dict[str, IntArray | FloatArray | NDArray[np.object_]]:
     """The columns of that table, for those who do without pandas."""
-    frame, partitions, leaves = _straightest(post)
+    post = along_columns(post)
+    frame, partitions, leaves = straightest(post)
     shown = partitions.one(int(np.argmax(post.model.log_weights(partitions))))
     levels, indices = shown.boxes()
     ends = all_ends(frame.domain, levels, indices)
@@ -98,8 +102,7 @@ def region_columns(
         """What every drawn partition puts on these regions of one set, (draws, regions)."""
         own = post.masses[leaves, k : k + 1]
         found = partitions.box_masses(own, levels, indices, points)[:, :, 0]
-        if points is not None:  # where boxes and leaves cross, points and volumes do not add up
-            found /= found.sum(axis=1, keepdims=True)
+        if points is not None:  # a leaf or box without points may have no mass at all
             np.maximum(found, np.finfo(float).tiny, out=found)
         return _summed(found, groups, axis=1) if merged else found
 
@@ -128,13 +131,40 @@ def region_columns(
     return {name: column[order] for name, column in table.items()}
 
 
-def _straightest(post: Posterior) -> tuple[Frame, Partitions, slice]:
+def straightest(post: Posterior) -> tuple[Frame, Partitions, slice]:
     """The frame with the user's own columns that has most draws, and these."""
     views = [view for view in post._by_frame() if view[0].straight]
-    if not views:
-        rule, seen = "include one with the columns as they are", Seen("turned frames only")
-        raise bad("frames", "regions", rule, seen, "Add 'ranks' to the frames.")
-    return max(views, key=lambda view: len(view[1]))
+    if views:
+        return max(views, key=lambda view: len(view[1]))
+    if any(frame.straight for frame in post.frames):
+        raise InputError(
+            "Turned frames have all draws of this posterior, and a posterior from a file has no "
+            "points to look along the columns with. Call regions() before save()."
+        )
+    rule, seen = "include one with the columns as they are", Seen("turned frames only")
+    raise bad("frames", "regions", rule, seen, "Add 'ranks' to the frames.")
+
+
+# By posterior, which none of the values refers to: they go with it.
+_along_columns: WeakKeyDictionary[Posterior, Posterior] = WeakKeyDictionary()
+
+
+def along_columns(post: Posterior) -> Posterior:
+    """A posterior with enough draws in a frame that keeps the user's columns.
+
+    Where the sets differ across the columns, turned frames may have nearly all draws. Then the
+    other frames are looked through once more, by themselves.
+    """
+    frames = [frame for frame in post.frames if frame.straight]
+    own = max((len(drawn) for frame, drawn, _ in post._by_frame() if frame.straight), default=0)
+    enough = own >= min(ENOUGH_DRAWS, len(post.partitions))
+    if enough or not frames or post.samples is None:
+        return post
+    if post not in _along_columns:
+        from cobpm.api import posterior_in
+
+        _along_columns[post] = posterior_in(post, frames)
+    return _along_columns[post]
 
 
 def all_ends(domain: Domain, levels: IntArray, indices: IntArray) -> list[Ends]:

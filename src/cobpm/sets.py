@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -165,7 +165,7 @@ def from_row(table: Table, at: float, choice: Choice) -> Samples:
     first = round(at * table.rows) if 0 < at < 1 else int(at)
     if not 0 < first < table.rows or (at >= 1 and at != first):
         rule = f"be a row from 1 to {table.rows - 1:,}, or a share between 0 and 1"
-        raise bad("split-at", "compare", rule, at)
+        raise bad("split-at", "compare", rule, Seen(f"{at:.12g}"))
     notices = _file_notices([table])
     chosen = _chosen([table], choice, notices)
     whole = {name: read_column(name, table.columns[name]) for name in chosen}
@@ -277,9 +277,7 @@ def _chosen(tables: Sequence[Table], choice: Choice, notices: list[str]) -> list
     anywhere = list(dict.fromkeys(name for table in tables for name in table.columns))
     everywhere = [name for name in anywhere if all(name in table.columns for table in tables)]
     if not everywhere:
-        seen = Seen(f"{listed(tables[0].columns)} and {listed(tables[1].columns)}")
-        rule = f"have columns in common with '{tables[0].path}'"
-        raise bad_file(tables[1].path, rule, seen, "Rename columns so that they agree.")
+        _refuse_strangers(tables)
     alone = [n for n in anywhere if n not in everywhere and n not in choice.exclude]
     if alone and not choice.columns:
         notices.append(f"Left out because not every file has {_them(alone)}: {listed(alone)}.")
@@ -287,6 +285,19 @@ def _chosen(tables: Sequence[Table], choice: Choice, notices: list[str]) -> list
     if not chosen:
         raise bad("exclude", "compare", "leave at least one column", Seen("none left"))
     return list(dict.fromkeys(chosen))
+
+
+def _refuse_strangers(tables: Sequence[Table]) -> NoReturn:
+    """Name the first file that has no column which all before it have."""
+    common = list(tables[0].columns)
+    for k, table in enumerate(tables[1:]):
+        if not (kept := [name for name in common if name in table.columns]):
+            before = f"'{tables[0].path}'" if k == 0 else "the files before it"
+            seen = Seen(f"{listed(table.columns)} instead of {listed(common)}")
+            rule = f"have columns in common with {before}"
+            raise bad_file(table.path, rule, seen, "Rename columns so that they agree.")
+        common = kept
+    raise AssertionError("the tables have columns in common")
 
 
 def _them(names: Sequence[str]) -> str:

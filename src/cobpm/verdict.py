@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cobpm.posterior import Interval, Posterior
 
 NEGLIGIBLE, LITTLE, MUCH = 0.02, 0.1, 0.5  # total variation distances that change the words
+LEANING = 0.25  # probability of one distribution, below which two sets "may differ"
 SHUFFLES = 1000  # of the labels, where the model has no place for equality
 
 
@@ -80,7 +81,7 @@ def verdict(
         kind = "different"
     elif alike:
         kind = "same"
-    leaning = probability < 0.5 if probability is not None else differ
+    leaning = probability < LEANING if probability is not None else differ
     headline = _headline(kind, names, distance, leaning)
     told = [_how_far(kind, post, names, distance, ends, level), _how_sure(probability, chance)]
     if kind == "different" and isinstance(post.model, PaperModel):

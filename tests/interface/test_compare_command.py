@@ -113,11 +113,11 @@ def test_settings(two):
         (["--bounds", "wide"], ["--bounds", "NAME=LOW:HIGH"]),
         (["--bounds", "0:1", "--bounds", "size=0:1"], ["--bounds"]),
         (["--bounds", "0:1"], ["--bounds must contain every point"]),
-        (["--bounds", "size=5:1"], ["--bounds must be finite pairs"]),
+        (["--bounds", "size=5:1"], ["--bounds must be finite pairs", "No --bounds takes"]),
         (["--bounds", "sise=0:1"], ["--bounds must name columns out of"]),
         (["--level", "90"], ["--level must be a number between 0 and 1", "0.9?"]),
         (["--draws", "0"], ["--draws must be a whole number"]),
-        (["--seed", "-1"], ["--seed must be"]),
+        (["--seed", "-1"], ["--seed", "-1 is not in the range"]),
         (["-d", "kll"], ["--divergence", "kl"]),
         (["--engine", "exact"], ["--engine must go with --model paper"]),
         (["--columns", "sice"], ["--columns must name columns of 'last.csv'", "'size'?"]),
@@ -204,6 +204,8 @@ def test_pairwise_files(two):
     rows = Path("pairs.csv").read_text(encoding="utf-8").splitlines()
     assert rows[0] == "first,second,estimate,low,high"
     assert len(rows) == 4
+    odd = csv("odd.csv", [[1.0], [2.0]], header="width")
+    refused(cobpm("pairwise", *two, odd), "'odd.csv' must have columns in common", "'width'")
     refused(cobpm("pairwise", two[0]), "--group-by")
     refused(cobpm("pairwise", *two, "--group-by", "size"), "takes one file")
     refused(cobpm("pairwise", *two, "--checkpoint", "x"), "--checkpoint", "--partition pair")
@@ -238,6 +240,11 @@ def outside(*arguments, **settings):
 
 
 def test_a_closed_pipe(two):
+    command = f'"{sys.executable}" -c "{SCRIPT}" compare {" ".join(two)}'
+    # A reader who closes the pipe before anything is written.
+    command = f"({command}; echo $? >&2) | exec true"
+    done = subprocess.run(command, shell=True, capture_output=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == (b"", b"0\n")
     command = f'"{sys.executable}" -c "{SCRIPT}" compare {" ".join(two)} | head -1'
     done = subprocess.run(command, shell=True, capture_output=True, timeout=60, check=False)
     assert done.stderr == b""

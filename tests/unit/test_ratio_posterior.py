@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -164,6 +165,48 @@ def test_regions(post):
     assert np.sign(top["log_ratio"]) == np.sign(top["mass_x"] - top["mass_y"])
     with pytest.raises(InputError, match="Add 'ranks' to the frames"):
         cobpm.compare(X, Y, model="ratio", frames=["turned ranks"], rng=1, draws=20).regions()
+
+
+def test_masses_of_regions_follow_the_points():
+    # Both sets lie along a ridge, which leaves of one draw and regions of another cross at will.
+    rng = np.random.default_rng(3)
+    first = rng.gamma(4, 1, 600)
+    x = np.column_stack([first, first + rng.normal(size=600)])
+    y = np.column_stack([first + rng.normal(size=600), first * 1.3])
+    post = compare(x, y, frames=["range"])
+    partitions = post.partitions
+    regions = partitions.one(int(np.argmax(post.model.log_weights(partitions))))
+    codes = np.ascontiguousarray(post.frames[0].encode(post.samples).codes)
+    region, leaf = regions.locate(codes)[0], partitions.locate(codes)
+    exact = np.empty((len(partitions), len(regions.counts), 2))
+    for draw, (begin, end) in enumerate(pairwise(partitions.leaf_starts)):
+        shared = np.zeros((len(regions.counts), end - begin))
+        np.add.at(shared, (region, leaf[draw] - begin), 1.0)
+        shared /= np.maximum(shared.sum(axis=0), 1.0)
+        exact[draw] = shared @ post.masses[begin:end]
+    points = regions.counts.sum(axis=1, dtype=np.int64)
+    found = partitions.box_masses(post.masses, *regions.boxes(), points)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    even = partitions.box_masses(post.masses, *regions.boxes())
+    errors = [np.abs(masses - exact).sum(axis=1).mean() / 2 for masses in (found, even)]
+    assert errors[0] < 0.01 < 0.05 < errors[1]  # spread evenly, masses would be far off
+
+
+def test_regions_where_turned_frames_have_all_draws(tmp_path):
+    # A shift along the diagonal of four columns, with points enough to leave no doubt.
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(4000, 4)), rng.normal(size=(4000, 4)) + 0.7
+    post = compare(x, y, draws=150)
+    straight = {frame.name for frame in post.frames if frame.straight}
+    assert not any(frame.name in straight for frame, *_ in post._by_frame())
+    table = post.regions()
+    assert table["points_x"].sum() == table["points_y"].sum() == 4000
+    np.testing.assert_allclose(table[["mass_x", "mass_y"]].sum(), 1)
+    assert table["p_x_denser"][0] in (0.0, 1.0)
+    assert table.equals(post.regions())
+    post.save(tmp_path / "post.npz")
+    with pytest.raises(InputError, match="before save"):
+        cobpm.load(tmp_path / "post.npz").regions()
 
 
 def test_regions_of_three(three):

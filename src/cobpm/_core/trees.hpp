@@ -23,7 +23,7 @@ void describe(const Forest& forest, std::uint16_t* depth, double* log_orders, in
 void locate(const Forest& forest, const std::uint64_t* codes, std::int64_t n, std::int64_t* leaf, int threads, Monitor& monitor);
 
 // mass[(tree·boxes + box)·S + set]: what the leaves put on dyadic boxes (levels and indices, d to a box). A box gets of a leaf's mass what it has
-// of its volume; or, where points are given and the box lies inside the leaf, what it has of its points.
+// of its volume; or, where points are given, what it has of its points, spread evenly over a leaf as far as the points of all boxes allow.
 struct PointsIn {
   const std::int64_t* leaves = nullptr;  // points of all sets in each leaf
   const std::int64_t* boxes = nullptr;   // and in each box

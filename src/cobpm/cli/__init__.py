@@ -56,6 +56,8 @@ def _as_options(message: str) -> str:
         return "--" + found[1].replace("_", "-").replace("rng", "seed")
 
     message = re.sub(r"The '([\w-]+)' parameter of \w+\(\)", option, message)
+    message = re.sub(r"(?<=\. )(\w+)=None\b", r"No --\1", message)
+    message = re.sub(r"\b(\w+)=None\b", r"no --\1", message)
     return re.sub(r"\b(model|engine|partition|bounds|read_out)='?(\w+)'?", r"--\1 \2", message)
 
 
@@ -71,7 +73,13 @@ main.add_command(reproduce)
 
 
 @main.command()
-@click.option("--seed", default=1, show_default=True, help="Seed of the posterior draws.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Seed of the posterior draws.",
+)
 def demo(seed: int) -> None:
     """Compare two small samples with known divergences."""
     from cobpm.cli.demo import show

@@ -39,7 +39,13 @@ def model_options(draws: int) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         for option in (
             click.option("-q", "--quiet", is_flag=True, help="No table and no progress bar."),
-            click.option("--seed", default=1, show_default=True, help="Seed of the draws."),
+            click.option(
+                "--seed",
+                type=click.IntRange(min=0),
+                default=1,
+                show_default=True,
+                help="Seed of the draws.",
+            ),
             click.option("--draws", default=draws, show_default=True, help="Posterior draws."),
             click.option(
                 "--bounds",

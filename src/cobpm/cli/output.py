@@ -24,11 +24,18 @@ STANDARD_OUTPUT = "-"
 PIPED_WIDTH = 100
 
 
+class _Output(Console):
+    """A console that leaves it to the command what to do when nobody reads on."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Standard output. What is printed is plain text: names of the user's may look like markup."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal that knows no ≤ shows a question mark
-    out = Console(markup=False, highlight=False, emoji=False)
+    out = _Output(markup=False, highlight=False, emoji=False)
     if not out.is_terminal and "COLUMNS" not in out._environ:
         out.width = PIPED_WIDTH
     return out
@@ -131,14 +138,17 @@ def as_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return text.getvalue()
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table whose first column is text and whose others are numbers."""
-    found = Table(title=Text(plain(title)), title_justify="left", title_style="bold")
+def table(
+    out: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
+) -> None:
+    """Print a table whose first column is text and whose others are numbers."""
+    say(out, title, "italic bold")  # by itself, since a table would wrap it at its own width
+    found = Table()
     for k, name in enumerate(columns):
         found.add_column(Text(plain(name)), justify="right" if k else "left")
     for row in rows:
         found.add_row(*(Text(plain(cell)) for cell in row))
-    return found
+    out.print(found)
 
 
 def say(out: Console, sentence: str, style: str = "") -> None:

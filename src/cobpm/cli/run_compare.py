@@ -137,7 +137,7 @@ def _show(
     seconds: float,
 ) -> None:
     sizes = " and ".join(
-        f"{name} ({size:,} rows)" for name, size in zip(post.names, post.model.sizes, strict=True)
+        f"{name} ({size:,} row{'s' * (size != 1)})" for name, size in zip(post.names, post.model.sizes, strict=True)
     )
     used = post.domain.d
     say(out, f"{sizes}, {used} column{'s' * (used != 1)}")
@@ -145,12 +145,11 @@ def _show(
     say(out, f"{found.headline}.", "bold")
     say(out, found.sentence)
     out.print()
-    out.print(
-        table(
-            f"Divergence from {post.names[0]} to {post.names[1]}",
-            ["divergence", "estimate", f"{100 * level:.6g}% interval"],
-            [(r.label, f"{r.estimate:.3f}", f"{r.low:.3f} – {r.high:.3f}") for r in rows],
-        )
+    table(
+        out,
+        f"Divergence from {post.names[0]} to {post.names[1]}",
+        ["divergence", "estimate", f"{100 * level:.6g}% interval"],
+        [(r.label, f"{r.estimate:.3f}", f"{r.low:.3f} – {r.high:.3f}") for r in rows],
     )
     _show_regions(out, post, found, regions)
     for warning in post.report.warnings:
@@ -178,7 +177,7 @@ def _show_regions(out: Console, post: Posterior, found: Verdict, regions: dict[s
     ]
     title = "Where they differ most" if found.kind == "different" else "Where they may differ most"
     out.print()
-    out.print(table(f"{title}, by share of rows", ["where", *sizes, "denser"], shown))
+    table(out, f"{title}, by share of rows", ["where", *sizes, "denser"], shown)
 
 
 def _share(rows: int, size: int) -> str:
@@ -196,7 +195,9 @@ def _more_in(names: tuple[str, ...], low: float, high: float) -> str:
 
 
 def _round(value: float) -> str:
-    """Two digits."""
+    """Two digits, "1.0" among them."""
+    if value < 9.95:
+        return f"{value:.1f}"
     return f"{value:.2g}" if value < 99.5 else f"{float(f'{value:.2g}'):,.0f}"
 
 

@@ -145,7 +145,7 @@ def _show(
         ]
         title = label[0].upper() + label[1:]
         title += "" if pairs.symmetric else ", from the row to the column"
-        out.print(table(title, ["", *pairs.names], rows))
+        table(out, title, ["", *pairs.names], rows)
         out.print()
     if listed:
         more = [] if kinds is None else ["verdict"]
@@ -164,7 +164,7 @@ def _show(
             ", most different first" if len(listed) == all_of_them else " pairs, the most different"
         )
         heading = ["pair", "estimate", f"{100 * pairs.level:.6g}% interval", *more]
-        out.print(table(title, heading, shown))
+        table(out, title, heading, shown)
     for warning in pairs.warnings:
         say(out, f"Warning: {warning}", "yellow")
     for notice in pairs.notices:
