@@ -18,4 +18,5 @@ MODULES = {
     "one-dim": "cobpm.experiments.one_dim",
     "three-dim": "cobpm.experiments.three_dim",
     "table2": "cobpm.experiments.table2",
+    "images": "cobpm.experiments.images",
 }
