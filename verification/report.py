@@ -6,12 +6,14 @@ import argparse
 import os
 import platform
 import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 import cobpm
+from cobpm.experiments.framework import table
+
+__all__ = ["parser", "publish", "table"]
 
 
 def parser(description: str | None, script: str) -> argparse.ArgumentParser:
@@ -22,12 +24,6 @@ def parser(description: str | None, script: str) -> argparse.ArgumentParser:
     found.add_argument("--out", type=Path, help="file to write the table to")
     found.add_argument("--seed", type=int, default=1, help="seed of data and draws")
     return found
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table."""
-    lines = [head, ["---"] * len(head), *([str(cell) for cell in row] for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def publish(script: str, out: Path | None, *parts: str) -> None:

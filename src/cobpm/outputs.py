@@ -70,7 +70,7 @@ def written_together(folder: Path) -> Iterator[Path]:
         yield beside
         files = sorted(beside.iterdir())
         for file in files:
-            check_output(folder / file.name, owner="written_together")
+            check_output(folder / file.name, owner="written_together")  # no surprise half-way
         with _uninterrupted():
             for file in files:
                 os.replace(file, folder / file.name)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import cobpm
-from verification.table2 import DELTAS, PAPER_MEDIANS, PAPER_STDS, truncated_normals
+from cobpm.experiments.table2 import DELTAS, PAPER_MEDIANS, PAPER_STDS, truncated_normals
 
 DATA_SETS = 8
 

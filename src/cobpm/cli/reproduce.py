@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,14 @@ def reproduce(name: str, out: Path | None, quick: bool, data: Path | None) -> No
     Each becomes a picture, a page that puts our numbers beside the paper's, and a JSON file with
     all numbers.
     """
-    folder = _folder(out)
+    try:
+        _reproduce(name, _folder(out), quick, data)
+    except KeyboardInterrupt:
+        click.echo("Interrupted: nothing half-written is left.", err=True)
+        sys.exit(INTERRUPTED)
+
+
+def _reproduce(name: str, folder: Path, quick: bool, data: Path | None) -> None:
     from cobpm.experiments.framework import Settings, Unavailable
     from cobpm.samples import InputError
 
@@ -51,24 +58,21 @@ def reproduce(name: str, out: Path | None, quick: bool, data: Path | None) -> No
     except (Unavailable, InputError, ImportError) as error:
         raise click.UsageError(str(error)) from None
     except OSError as error:
-        raise click.UsageError(f"Cannot write to '{folder}': {error.strerror or error}.") from None
-    except KeyboardInterrupt:
-        click.echo("Interrupted: nothing half-written is left.", err=True)
-        sys.exit(INTERRUPTED)
+        where, why = error.filename or folder, error.strerror or error
+        raise click.UsageError(f"'{where}' cannot be used: {why}.") from None
 
 
 def _folder(out: Path | None) -> Path:
-    """The folder to write to, after a look whether that is possible."""
+    """The folder to write to, after an attempt to write there."""
     folder = DEFAULT_FOLDER if out is None else out
     try:
-        if out is None:
-            folder.mkdir(exist_ok=True)
+        folder.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".writing."):
+            pass
     except OSError as error:
         raise click.UsageError(
-            f"The folder '{folder}' cannot be made: {error.strerror}. Name one with --out."
+            f"Cannot write to the folder '{folder}': {error.strerror}. Name another with --out."
         ) from None
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise click.UsageError(f"The folder '{folder}' cannot be written to. Use another --out.")
     return folder
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 # In the order of the paper.
 MODULES = {
+    "illustrations": "cobpm.experiments.illustrations",
     "table1": "cobpm.experiments.table1",
     "sanity": "cobpm.experiments.sanity",
     "one-dim": "cobpm.experiments.one_dim",

@@ -11,6 +11,7 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from math import ceil, floor, log10
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 DPI = 130  # of the pictures
 INDEX = "index.md"
+FILES = ("png", "json", "md")  # of an experiment
 
 
 class Unavailable(Exception):
@@ -106,7 +108,12 @@ def load(name: str) -> Experiment:
 
 def reproduce(name: str, folder: Path, settings: Settings, progress: Progress) -> Outcome:
     """Run one experiment and write its files into a folder that exists."""
+    progress(f"{name}: loading", 0.0)
     experiment = load(name)
+    for kind in FILES:  # before the work that they are for
+        if (folder / f"{name}.{kind}").is_dir():
+            taken = f"'{folder / name}.{kind}' is a folder, and a file is to go there."
+            raise Unavailable(f"{taken} Move it away, or name another --out.")
     began = perf_counter()
     result = experiment.run(settings, lambda stage, done: progress(f"{name}: {stage}", done))
     seconds = perf_counter() - began
@@ -129,8 +136,7 @@ def write(
     }
     text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
     with written_together(folder) as beside:
-        # No metadata: the same picture is the same file.
-        result.figure.savefig(beside / f"{experiment.NAME}.png", dpi=DPI, metadata={"Software": ""})
+        result.figure.savefig(beside / f"{experiment.NAME}.png", dpi=DPI)
         (beside / f"{experiment.NAME}.json").write_text(text + "\n", encoding="utf-8")
         page = _page(experiment, result, origin)
         (beside / f"{experiment.NAME}.md").write_text(page, encoding="utf-8")
@@ -187,6 +193,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A Markdown table."""
     lines = [head, ["---"] * len(head), *([str(cell) for cell in row] for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def upper_bound(value: float) -> str:
+    """A number of one digit that is not below the value: what errors are said to be at most."""
+    if value <= 0:
+        return "0"
+    power = floor(log10(value))
+    digit = ceil(round(value / 10**power, 9))
+    return f"{digit * 10.0**power:.0e}" if power < -4 else f"{digit * 10.0**power:.{-power}f}"
 
 
 def _page(experiment: Experiment, result: Result, origin: Mapping[str, Any]) -> str:

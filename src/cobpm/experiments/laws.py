@@ -179,7 +179,10 @@ def beta_mixtures(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatAr
 
 def beta_mixture_masses(nodes: int) -> Masses:
     """Two fifths of one product of betas, the rest of another."""
-    at, weights = line(0, 1, nodes)
+    # Closer nodes near the ends, by t → 3t² − 2t³: both densities vanish in corners, their ratio
+    # does not settle there, and even nodes would leave an error of 3e-5 in the order 2.
+    t, weights = line(0, 1, nodes)
+    at, weights = t * t * (3 - 2 * t), weights * 6 * t * (1 - t)
 
     def mixture(parts: tuple[Shapes, Shapes]) -> FloatArray:
         a, b = (outer(*(stats.beta.pdf(at, *shape) * weights for shape in part)) for part in parts)

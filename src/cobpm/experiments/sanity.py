@@ -205,8 +205,8 @@ def sections(numbers: Mapping[str, Any]) -> list[str]:
         "The paper does not say where its cells lie. Both densities integrate to one with these, "
         "and of the choices of six dyadic volumes with which they do, these are the most even.",
         "A partition has found a cell of p22 if that is one of its own or a union of some. The "
-        f"last column is the share of exact draws that have, over {numbers['data_sets']} further data "
-        "sets. All six are found in the data of the picture by "
+        f"last column is the share of exact draws that have, over {numbers['data_sets']} further "
+        "data sets. All six are found in the data of the picture by "
         f"{shares['exact']:.0%} of the exact draws and {shares['guided']:.0%} of the chain's; in "
         f"the further data sets by {np.mean(again):.0%} of the exact draws on average, "
         f"{min(again):.0%} to {max(again):.0%}.",
@@ -246,11 +246,12 @@ def _differences(numbers: Mapping[str, Any]) -> str:
         "The paper's two claims are that the partition reveals the difference in the first test, "
         f"and that it finds the cells of p22 in the second. The first {_holds(seen)}: see the "
         "control. The second holds in part, all six cells in "
-        f"{np.mean(nested['shares_that_refine']):.0%} of the draws over all data sets; {rarest} is "
-        f"missed most often. Of the {len(held)} true divergences {sum(held)} lie in their 90% "
-        f"intervals (exact engine). In the first test {low} of 4 medians are below the truth. Cells "
-        "this coarse cannot show all of it (Theorem 1): on those of the picture the true KL "
-        f"divergence is {mixture['bound_on_learned']['kl']:.3f}, not {mixture['truth']['kl']:.3f}."
+        f"{np.mean(nested['shares_that_refine']):.0%} of the draws over the further data sets; "
+        f"{rarest} is missed most often. Of the {len(held)} true divergences {sum(held)} lie in "
+        f"their 90% intervals (exact engine). In the first test {low} of 4 medians are below the "
+        "truth. Cells this coarse cannot show all of it (Theorem 1): on those of the picture the "
+        f"true KL divergence is {mixture['bound_on_learned']['kl']:.3f}, not "
+        f"{mixture['truth']['kl']:.3f}."
     )
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from cobpm.experiments.fits import ENGINES
-from cobpm.experiments.framework import table
+from cobpm.experiments.framework import table, upper_bound
 from cobpm.experiments.laws import FOUR, LABELS
 
 Numbers = Mapping[str, Any]
@@ -40,8 +40,9 @@ def verdict(numbers: Numbers) -> str:
     far = max(abs(numbers["truth"][name] - numbers["paper"]["truth"][name]) for name in FOUR)
     better = len(set(_changes(numbers, "error")["falls"]) & set(_changes(numbers, "std")["falls"]))
     return (
-        f"True values within {far:.4f} of the paper's; errors and spreads fall with the sample "
-        f"size for {better} of 4 divergences, and partitions get finer "
+        f"True values within {upper_bound(far)} of the paper's; errors and spreads fall with the "
+        f"sample size for {better} of 4 divergences, and partitions "
+        f"{'get' if _rises(_mean_leaves(numbers)) else 'do not always get'} finer "
         f"({_series(_mean_leaves(numbers))} sub-regions). "
         + (
             f"The paper's chain has not mixed at n = {_listed(_unmixed(numbers, 'guided'))}."
@@ -70,9 +71,9 @@ def _truths(numbers: Numbers) -> list[str]:
     )
     return [
         table(["divergence", "quadrature", "paper", "Monte Carlo error"], rows),
-        f"The error of the quadrature is below {largest:.0e}. The paper takes its values from "
-        "Monte Carlo with 10⁸ draws; the last column is the standard error of such an average, by "
-        "quadrature. "
+        f"The error of the quadrature is at most {upper_bound(largest)}. The paper takes its "
+        "values from Monte Carlo with 10⁸ draws; the last column is the standard error of such an "
+        "average, by quadrature. "
         + said
         + (f" The variance of that for {_listed(endless)} is infinite." if endless else ""),
     ]

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import stats
 
 from cobpm.arrays import FloatArray
-from cobpm.experiments.framework import Result, Settings, new_figure, table
+from cobpm.experiments.framework import Result, Settings, new_figure, table, upper_bound
 from cobpm.experiments.laws import BETA_SQUARE, FOUR, LABELS, four
 from cobpm.progress import Progress
 
@@ -185,6 +185,7 @@ def sections(
         if round(found[row][name], 4) != PAPER[row][name]
     ]
     said = "; ".join(differ) if differ else "none"
+    largest = max(*errors.values(), 1e-12)  # rounding is never better
     return [
         "Theorem 1: the divergence between the masses on the cells of a partition is at most the "
         "true one. How much is lost depends on the partition.",
@@ -196,7 +197,7 @@ def sections(
         table(["cells", *heads], two),
         "The paper's α-divergence of order 2 is the Rényi divergence, its Hellinger distance "
         "√(1 − ∫√(p1 p2)), its total variation ½∫|p1 − p2|: with these the numbers come out. The "
-        f"truth is from quadrature, with an error below {max(max(errors.values()), 1e-12):.0e}.",
+        f"truth is from quadrature, with an error of at most {upper_bound(largest)}.",
         "## Where they differ",
         f"Grid and truth, in the fourth decimal: {said}. The paper takes the truth of its "
         "simulations from Monte Carlo; that would explain one unit in the last place here too.",

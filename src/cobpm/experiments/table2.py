@@ -110,7 +110,8 @@ def sections(numbers: Mapping[str, Any]) -> list[str]:
         f"at the unit cube; {SIZE} points each; σ = 5. Of {numbers['draws']:,} draws of the Rényi "
         "divergence of order 2, the median and the standard deviation. The paper's numbers are "
         f"from one data set, which we do not have; ours are averages over {data_sets}, with the "
-        "smallest and the largest.",
+        "smallest and the largest. In the picture thin lines are single data sets (exact engine), "
+        "thick ones averages.",
         *(_table(numbers, what) for what in PAPER),
         f"The true value is {numbers['truth']:.4f} by quadrature ({PAPER_TRUTH} in the paper, "
         "which takes such values from Monte Carlo).",
