@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from cobpm.experiments.framework import new_figure, table
+from cobpm.experiments.image_features import FLAT
 from cobpm.experiments.image_methods import GRAPHS
 from cobpm.experiments.images import MAIN_GRAPH, METHODS, VARIANTS, VARIED
 
@@ -142,10 +143,10 @@ def _on_measures(numbers: Numbers) -> str:
         "Clustering accuracy is as the paper defines it: the share of the commonest class in a "
         "cluster, averaged over the clusters whatever their sizes. A small pure cluster counts as "
         "much as a large mixed one, so this measure flatters uneven clusters. *One to one* is the "
-        "share of images in the right cluster when each cluster stands for one class; it is lower "
-        f"by {gaps[widest] * 100:.0f} points for {METHODS[widest]} and by "
-        f"{gaps['cobpm'] * 100:.0f} for co-BPM. The ratio model is this package's default; the "
-        "paper does not have it."
+        "share of images in the right cluster when each cluster stands for one class. Between the "
+        f"medians of the two lie {gaps['cobpm'] * 100:.1f} points for co-BPM, and at most "
+        f"{gaps[widest] * 100:.1f}, for {METHODS[widest]}. The ratio model is this package's "
+        "default; the paper does not have it."
     )
 
 
@@ -184,8 +185,8 @@ def _choices(numbers: Numbers) -> str:
             "- *Graph of the spectral clustering.* The paper cites the tutorial of von Luxburg and "
             "says no more. Images are linked if one is among the 10 nearest neighbours of the "
             "other, which needs no scale and depends on the order of the dissimilarities only. "
-            "Accuracies of co-BPM on three other draws, with several graphs, were known when this "
-            "one was settled on; the table below has what other graphs give to every method.",
+            "Accuracies of co-BPM on three draws of scenes, with several graphs, were known when "
+            "this one was settled on; the table below has what other graphs give to every method.",
             "- *Which k in PC-k.* Elsewhere the paper takes 1 and 10; both are shown. The "
             "estimator is that of Póczos and Schneider (2011). The divergence is symmetric and "
             "each pair is estimated once, in one direction; negative values are taken for zero.",
@@ -227,10 +228,11 @@ def _variants(numbers: Numbers) -> list[str]:
     return [
         table(head, rows),
         f"Means over {repeats} further draws of {plan['side_train']} images per class, the same "
-        "for all features; each image is classified by the others. In *flat patches short*, SIFT vectors of patches with a mean gradient "
-        "below 6 grey levels per pixel are shorter in proportion, as code of that time for this "
-        "data set has it, instead of all having the same length. The first row is what the rest "
-        "of this page uses. It was settled on by the paper's reference, not by this table.",
+        "for all features; each image is classified by the others. In *flat patches short*, SIFT "
+        f"vectors of patches with a mean gradient below {FLAT:g} grey levels per pixel are shorter "
+        "in proportion, where SIFT as it is gives all of them the same length. (Code of that time "
+        "for scenes has such a rule.) The first row is what the rest of this page uses. It was "
+        "settled on by the paper's reference, not by this table.",
     ]
 
 
