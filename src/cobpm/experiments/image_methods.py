@@ -94,11 +94,14 @@ def by_words(
     sets: Sequence[Bytes], train: int, words: int, topics: int, rng: np.random.Generator
 ) -> FloatArray:
     """Euclidean distances between mixtures of topics. Words and topics are of the first sets."""
-    vectors = [np.asarray(values, dtype=float) for values in sets]
-    bag = bag_of_words(vectors[:train], words=words, topics=topics, rng=rng)
+
+    def floats(some: Sequence[Bytes]) -> list[FloatArray]:  # eight times as large: not for long
+        return [np.asarray(values, dtype=float) for values in some]
+
+    bag = bag_of_words(floats(sets[:train]), words=words, topics=topics, rng=rng)
     mixtures = bag.model.mixtures
     if len(sets) > train:
-        mixtures = np.concatenate([mixtures, bag.transform(vectors[train:])])
+        mixtures = np.concatenate([mixtures, bag.transform(floats(sets[train:]))])
     return np.asarray(np.linalg.norm(mixtures[:, None] - mixtures[None], axis=2))
 
 

@@ -106,6 +106,9 @@ def _setting(numbers: Numbers) -> list[str]:
         "between their sets of patches. The bag of words has "
         f"{plan['words']} words of whole SIFT vectors and {plan['topics']} topics, and compares "
         f"images by the Euclidean distance. There are {plan['repeats']} repetitions.",
+        f"The vectors of all patches, {sum(data['pictures']) * each * 128 / 1e6:.0f} MB, are kept "
+        "in the cache folder of the user for the next run; the environment variable `COBPM_CACHE` "
+        "names another.",
     ]
 
 
