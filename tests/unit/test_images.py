@@ -7,6 +7,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from scipy import stats
 
 from cobpm.baselines import knn_divergence
 from cobpm.experiments import framework, image_features, image_methods, images
@@ -403,8 +404,6 @@ def test_t_tests_against_their_formulas():
     found = images.t_tests(scores, "classes")
     assert found["bow"]["paired"] is None  # a difference without a spread
     assert found["bow"]["difference"] == pytest.approx(0.1)
-    from scipy import stats
-
     gaps = np.array(scores["cobpm"].classes) - np.array(scores["pc1"].classes)
     t = gaps.mean() / (gaps.std(ddof=1) / np.sqrt(8))
     assert found["pc1"]["paired"] == pytest.approx(2 * stats.t.sf(abs(t), 7))
@@ -413,7 +412,6 @@ def test_t_tests_against_their_formulas():
 def test_embedding_keeps_euclidean_distances():
     places = np.random.default_rng(7).normal(0, 1, (9, 2)) * [3, 1]
     squared = np.sum((places[:, None] - places) ** 2, axis=2)
-    drawn = images.Drawn(np.arange(9), np.zeros(9, dtype=int), 9)
-    found = images.embed({"matrix": squared, "drawn": drawn})["points"]
+    found = images.embed(images.First(np.zeros(9, dtype=int), [], squared))["points"]
     again = np.sum((found[:, None] - found) ** 2, axis=2)
     np.testing.assert_allclose(again, squared, atol=1e-3)

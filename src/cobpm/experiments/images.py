@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from cobpm.arrays import FloatArray, IntArray
 from cobpm.experiments import image_methods as methods
@@ -80,9 +81,29 @@ class Plan:
     variant_repeats: int
 
 
-PAPERS_PLAN = Plan(50, 100, 20, 40, 100, 100, 20, 25, 5)
-TEXTURE_PLAN = Plan(30, 45, 20, 16, 100, 50, 10, 15, 5)
-QUICK_PLAN = Plan(8, 12, 2, 12, 50, 20, 5, 6, 1)
+PAPERS_PLAN = Plan(
+    train=50,
+    test=100,
+    repeats=20,
+    grid=40,
+    draws=100,
+    words=100,
+    topics=20,
+    side_train=25,
+    variant_repeats=5,
+)
+TEXTURE_PLAN = replace(PAPERS_PLAN, train=30, test=45, grid=16, words=50, topics=10, side_train=15)
+QUICK_PLAN = Plan(
+    train=8,
+    test=12,
+    repeats=2,
+    grid=12,
+    draws=50,
+    words=20,
+    topics=5,
+    side_train=6,
+    variant_repeats=1,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +113,15 @@ class Drawn:
     images: IntArray
     labels: IntArray
     train: int
+
+
+@dataclass(frozen=True, eq=False)
+class First:
+    """The images to be clustered of the first repetition."""
+
+    labels: IntArray
+    points: list[FloatArray]
+    matrix: FloatArray  # by co-BPM
 
 
 @dataclass(eq=False)
@@ -126,21 +156,8 @@ def run(settings: Settings, progress: Progress) -> Result:
     plan, pictures = prepare(settings)
     patches = replace(MAIN_PATCHES, grid=plan.grid)
     vectors = descriptors(pictures, patches, _part(progress, 0.0, 0.05), cache_folder())
-    scores: dict[str, Scores] = {name: Scores() for name in METHODS}
-    first: dict[str, Any] = {}
-    shares = []
-    for repeat in range(plan.repeats):
-        drawn = draw(pictures, plan, settings.rng(DRAWING, repeat))
-        rng = settings.rng(MODELLING, repeat)
-        points, share = project(vectors, drawn)
-        shares.append(share)
-        report = _part(progress, *(0.05 + 0.65 * (repeat + step) / plan.repeats for step in (0, 1)))
-        found = matrices(vectors, points, drawn, plan, rng, METHODS, report)
-        for name, matrix in found.items():
-            scores[name].add(name, matrix, drawn, len(pictures.classes), repeat)
-        if repeat == 0:
-            first = {"matrix": found["cobpm"][: drawn.train, : drawn.train], "drawn": drawn}
-            first["points"] = points[: drawn.train]
+    part = _part(progress, 0.05, 0.7)
+    scores, share, first = repetitions(vectors, pictures, plan, settings, part)
     progress("pair by pair", 0.7)
     pairs = compare_partitions(first, plan, len(pictures.classes))
     varied = vary(pictures, plan, settings, _part(progress, 0.78, 1.0))
@@ -154,7 +171,7 @@ def run(settings: Settings, progress: Progress) -> Result:
         },
         "plan": asdict(plan),
         "patches": asdict(patches),
-        "variance_share": np.mean(shares, axis=0),
+        "variance_share": share,
         "scores": {name: asdict(one) for name, one in scores.items()},
         "t_tests": {what: t_tests(scores, what) for what in ("clusters", "classes")},
         "partitions": pairs,
@@ -172,6 +189,27 @@ def run(settings: Settings, progress: Progress) -> Result:
         page.sections(numbers),
         page.verdict(numbers),
     )
+
+
+def repetitions(
+    vectors: Bytes, pictures: Pictures, plan: Plan, settings: Settings, progress: Progress
+) -> tuple[dict[str, Scores], FloatArray, First]:
+    """Scores of all methods, the mean share of variance, and the first repetition."""
+    scores = {name: Scores() for name in METHODS}
+    shares, firsts = [], []
+    for repeat in range(plan.repeats):
+        drawn = draw(pictures, plan, settings.rng(DRAWING, repeat))
+        points, share = project(vectors, drawn)
+        shares.append(share)
+        part = _part(progress, *((repeat + step) / plan.repeats for step in (0, 1)))
+        rng = settings.rng(MODELLING, repeat)
+        found = matrices(vectors, points, drawn, plan, rng, METHODS, part)
+        for name, matrix in found.items():
+            scores[name].add(name, matrix, drawn, len(pictures.classes), repeat)
+        if repeat == 0:
+            train = drawn.train
+            firsts = [First(drawn.labels[:train], points[:train], found["cobpm"][:train, :train])]
+    return scores, np.mean(shares, axis=0), firsts[0]
 
 
 def prepare(settings: Settings) -> tuple[Plan, Pictures]:
@@ -241,11 +279,11 @@ def matrices(
     return {name: found[name] for name in wanted}
 
 
-def compare_partitions(first: dict[str, Any], plan: Plan, count: int) -> dict[str, Any]:
+def compare_partitions(first: First, plan: Plan, count: int) -> dict[str, Any]:
     """Some images of the first repetition: a partition per pair against a shared one."""
-    every = first["drawn"].labels[: first["drawn"].train]
-    some = np.concatenate([np.flatnonzero(every == one)[: plan.side_train] for one in range(count)])
-    labels, points = every[some], [first["points"][one] for one in some]
+    of_class = (np.flatnonzero(first.labels == one) for one in range(count))
+    some = np.concatenate([images[: plan.side_train] for images in of_class])
+    labels, points = first.labels[some], [first.points[one] for one in some]
     joint, by_pair = (
         methods.by_cobpm(points, "paper", partition, plan.draws, 0)
         for partition in ("joint", "pair")
@@ -259,9 +297,7 @@ def compare_partitions(first: dict[str, Any], plan: Plan, count: int) -> dict[st
             "classes": scores.classes[0],
         }
     upper = np.triu_indices(len(labels), 1)
-    from scipy.stats import spearmanr
-
-    found["rank_correlation"] = float(spearmanr(joint[upper], by_pair[upper])[0])
+    found["rank_correlation"] = float(stats.spearmanr(joint[upper], by_pair[upper])[0])
     found["medians"] = {
         "joint": float(np.median(joint[upper])),
         "pair": float(np.median(by_pair[upper])),
@@ -308,7 +344,6 @@ def t_tests(scores: dict[str, Scores], what: str) -> dict[str, dict[str, float |
     "welch" takes the repetitions of the two methods for independent, as R's `t.test` does by
     default; "paired" knows that both methods saw the same images.
     """
-    from scipy import stats
 
     def values(name: str) -> FloatArray:
         one = scores[name]
@@ -329,18 +364,19 @@ def t_tests(scores: dict[str, Scores], what: str) -> dict[str, dict[str, float |
     return found
 
 
-def embed(first: dict[str, Any]) -> dict[str, Any]:
+def embed(first: First) -> dict[str, Any]:
     """The images to cluster of the first repetition in the plane, by classical scaling.
 
     A Rényi divergence grows like a squared distance and is taken for one.
     """
-    drawn, matrix = first["drawn"], first["matrix"]
-    centre = np.eye(drawn.train) - 1 / drawn.train
-    values, directions = np.linalg.eigh(-centre @ ((matrix + matrix.T) / 2) @ centre / 2)
+    count = len(first.labels)
+    centre = np.eye(count) - 1 / count
+    symmetric = (first.matrix + first.matrix.T) / 2
+    values, directions = np.linalg.eigh(-centre @ symmetric @ centre / 2)
     best = np.argsort(values)[::-1][:2]
     chosen = directions[:, best] * np.sqrt(np.maximum(values[best], 0))
     chosen = chosen * np.sign(chosen[np.argmax(np.abs(chosen), axis=0), range(2)])
-    return {"points": chosen.round(5), "labels": drawn.labels[: drawn.train]}
+    return {"points": chosen.round(5), "labels": first.labels}
 
 
 def _part(progress: Progress, low: float, high: float) -> Progress:
