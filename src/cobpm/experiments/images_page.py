@@ -10,7 +10,7 @@ import numpy as np
 from cobpm.experiments.framework import new_figure, table
 from cobpm.experiments.image_features import FLAT
 from cobpm.experiments.image_methods import GRAPHS
-from cobpm.experiments.images import MAIN_GRAPH, METHODS, VARIANTS, VARIED
+from cobpm.experiments.images import MAIN_GRAPH, METHODS, VARIED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -218,8 +218,7 @@ def _graphs(numbers: Numbers) -> list[str]:
 def _variants(numbers: Numbers) -> list[str]:
     head = ["features", *(f"{METHODS[name]}, {word}" for word in WORDS.values() for name in VARIED)]
     rows = []
-    for label in VARIANTS:
-        found = numbers["variants"][label]
+    for label, found in numbers["variants"].items():
         rows.append(
             [
                 label,
