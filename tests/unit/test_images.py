@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from cobpm.baselines import knn_divergence
-from cobpm.experiments import framework, image_features, image_methods, images
+from cobpm.experiments import framework, image_features, image_methods, images, images_page
 from cobpm.experiments.framework import Settings, Unavailable
 from cobpm.experiments.image_features import SCENES, Patches, Pictures, descriptors, principal
 
@@ -412,3 +412,10 @@ def test_embedding_keeps_euclidean_distances():
     found = images.embed(images.First(np.zeros(9, dtype=int), [], squared))["points"]
     again = np.sum((found[:, None] - found) ** 2, axis=2)
     np.testing.assert_allclose(again, squared, atol=1e-3)
+
+
+def test_doubts_of_the_engine_are_told(result):
+    assert "had not converged" not in "".join(result.sections)
+    result.numbers["variants"]["11 × 11 grey values"]["cobpm"]["unsettled"] = 1
+    page = "".join(images_page.sections(result.numbers))
+    assert "had not converged in 11 × 11 grey values: 1 of 1." in page

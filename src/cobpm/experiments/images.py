@@ -131,6 +131,7 @@ class Scores:
     clusters: dict[str, list[float]] = field(default_factory=dict)  # by graph
     matched: dict[str, list[float]] = field(default_factory=dict)
     classes: list[float] = field(default_factory=list)
+    unsettled: int = 0  # repetitions in which the engine warned that it has not converged
 
     def add(self, method: str, matrix: FloatArray, drawn: Drawn, count: int, seed: int) -> None:
         """Cluster the first images, and classify the others by them."""
@@ -203,9 +204,10 @@ def repetitions(
         shares.append(share)
         part = _part(progress, *((repeat + step) / plan.repeats for step in (0, 1)))
         rng = settings.rng(MODELLING, repeat)
-        found = matrices(vectors, points, drawn, plan, rng, METHODS, part)
+        found, unsettled = matrices(vectors, points, drawn, plan, rng, METHODS, part)
         for name, matrix in found.items():
             scores[name].add(name, matrix, drawn, len(pictures.classes), repeat)
+            scores[name].unsettled += name in unsettled
         if repeat == 0:
             train = drawn.train
             firsts = [First(drawn.labels[:train], points[:train], found["cobpm"][:train, :train])]
@@ -260,14 +262,16 @@ def matrices(
     rng: np.random.Generator,
     wanted: Sequence[str] | dict[str, str],
     progress: Progress,
-) -> dict[str, FloatArray]:
-    """Dissimilarities of all images from those to cluster, by method."""
+) -> tuple[dict[str, FloatArray], list[str]]:
+    """Dissimilarities of all images from those to cluster, and whose posterior is in doubt."""
     found: dict[str, FloatArray] = {}
+    unsettled: list[str] = []
     seed = int(rng.integers(2**31))
     for done, (name, model) in enumerate((("cobpm", "paper"), ("ratio", "ratio"))):
         if name in wanted:
             progress(METHODS[name], 0.1 * done)
-            found[name] = methods.by_cobpm(points, model, "joint", plan.draws, seed)
+            found[name], settled = methods.by_cobpm(points, model, "joint", plan.draws, seed)
+            unsettled += [name] * (not settled)
     if "bow" in wanted:
         progress(METHODS["bow"], 0.2)
         sets = [vectors[one] for one in drawn.images]
@@ -276,7 +280,7 @@ def matrices(
     progress("nearest neighbours", 0.3)
     for k, matrix in methods.by_neighbours(points, drawn.train, ks).items():
         found[f"pc{k}"] = matrix
-    return {name: found[name] for name in wanted}
+    return {name: found[name] for name in wanted}, unsettled
 
 
 def compare_partitions(first: First, plan: Plan, count: int) -> dict[str, Any]:
@@ -285,7 +289,7 @@ def compare_partitions(first: First, plan: Plan, count: int) -> dict[str, Any]:
     some = np.concatenate([images[: plan.side_train] for images in of_class])
     labels, points = first.labels[some], [first.points[one] for one in some]
     joint, by_pair = (
-        methods.by_cobpm(points, "paper", partition, plan.draws, 0)
+        methods.by_cobpm(points, "paper", partition, plan.draws, 0)[0]
         for partition in ("joint", "pair")
     )
     found: dict[str, Any] = {}
@@ -331,10 +335,10 @@ def vary(
             rng = settings.rng(VARYING, repeat, number)
             points, _ = project(vectors, here)
             ends = (0.1 + 0.9 * (repeat + part) / len(draws) for part in (0, 1))
-            for name, matrix in matrices(
-                vectors, points, here, plan, rng, VARIED, _part(step, *ends)
-            ).items():
+            ours, unsettled = matrices(vectors, points, here, plan, rng, VARIED, _part(step, *ends))
+            for name, matrix in ours.items():
                 found[label][name].add(name, matrix, here, len(pictures.classes), repeat)
+                found[label][name].unsettled += name in unsettled
     return found
 
 

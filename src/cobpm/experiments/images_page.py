@@ -150,6 +150,10 @@ def _on_measures(numbers: Numbers) -> str:
         f"medians of the two lie {gaps['cobpm'] * 100:.1f} points for co-BPM, and at most "
         f"{gaps[widest] * 100:.1f}, for {METHODS[widest]}. The ratio model is this package's "
         "default; the paper does not have it."
+        + _doubts(
+            {METHODS[name]: one for name, one in numbers["scores"].items()},
+            numbers["plan"]["repeats"],
+        )
     )
 
 
@@ -234,8 +238,21 @@ def _variants(numbers: Numbers) -> list[str]:
         f"vectors of patches with a mean gradient below {FLAT:g} grey levels per pixel are shorter "
         "in proportion, where SIFT as it is gives all of them the same length. (Code of that time "
         "for scenes has such a rule.) The first row is what the rest of this page uses. It was "
-        "settled on by the paper's reference, not by this table.",
+        "settled on by the paper's reference, not by this table."
+        + _doubts({label: found["cobpm"] for label, found in numbers["variants"].items()}, repeats),
     ]
+
+
+def _doubts(scores: Mapping[str, Any], repeats: int) -> str:
+    """Where the engine said that its draws are not to be trusted."""
+    said = [
+        f"{label}: {one['unsettled']} of {repeats}"
+        for label, one in scores.items()
+        if one["unsettled"]
+    ]
+    if not said:
+        return ""
+    return " The engine of co-BPM warned that it had not converged in " + "; ".join(said) + "."
 
 
 def _partitions(numbers: Numbers) -> list[str]:
