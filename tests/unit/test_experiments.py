@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -431,6 +432,13 @@ def test_numbers_that_json_does_not_know(small, tmp_path):
     with pytest.raises(ValueError, match="JSON"):
         framework.write(framework.load("table1"), bad, tmp_path, Settings(), 0.0)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_in_the_documentation_is_up_to_date(small):
+    kept = Path(__file__).parents[2] / "docs/reproduction/table1.json"
+    there = json.loads(kept.read_text(encoding="utf-8"))["numbers"]["part_2"]
+    for row, values in small["table1"].numbers["part_2"].items():
+        assert there[row] == pytest.approx(values)
 
 
 def test_index(tmp_path):
