@@ -20,8 +20,8 @@ import numpy as np
 
 import cobpm
 from benchmarks.case import peak_memory
-from benchmarks.knn import kl_from_neighbours
 from benchmarks.speed import HERE, machine, row
+from cobpm.baselines import knn_divergence
 
 PARSER = argparse.ArgumentParser(prog="python -m benchmarks.pairs", description=__doc__)
 PARSER.add_argument("--sets", type=int, default=200)
@@ -67,7 +67,7 @@ def measured(case: str, given: argparse.Namespace) -> dict[str, Any]:
     if kind == "neighbours":
         pairs = np.random.default_rng(1).integers(0, len(sets), size=(given.neighbour_pairs, 2))
         for i, j in pairs:
-            kl_from_neighbours(sets[i], sets[j])
+            knn_divergence(sets[i], sets[j])
     elif kind == "pair":
         result = cobpm.pairwise(
             sets, partition="pair", model="paper", checkpoint=argument, rng=1, progress=True

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import cobpm
-from benchmarks.knn import kl_from_neighbours
+from cobpm.baselines import knn_divergence
 from cobpm.diagnostics import ConvergenceWarning
 from tests.cases import beta_mixtures
 
@@ -110,7 +110,7 @@ def measured(pair: Pair, n: int, bounds: str | None, truth: float, replicates: i
         post = cobpm.compare(x, y, bounds=bounds, draws=1000, rng=replicate, model="paper")
         low, high = post.interval("kl", 0.9)
         covered += low <= truth <= high
-        neighbours = np.nan if pair is twice else kl_from_neighbours(x, y)
+        neighbours = np.nan if pair is twice else knn_divergence(x, y)
         found.append((post.estimate("kl"), low, high, post.leaves.mean(), neighbours))
     kl, low, high, leaves, neighbours = np.mean(found, axis=0)
     beside = "–" if pair is twice else f"{neighbours:.3f}"  # with ties it is not defined

@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
-from scipy.special import digamma, expit, gamma, xlogy
+from scipy.special import digamma, expit, xlogy
 
 from benchmarks.errors import markdown, run
 from benchmarks.problems import TUNING, UNTOUCHED
+from cobpm.baselines import knn_divergence, knn_log_ratios
 
 FloatArray = NDArray[np.float64]
 Estimates = dict[str, float]
@@ -55,21 +56,11 @@ def neighbours(x: FloatArray, y: FloatArray, k: int) -> Estimates:
     Jensen–Shannon have none: the ratio is plugged in.
     """
     x, y = scaled(x, y)
-    at_x, at_y = log_ratios(x, y, k), -log_ratios(y, x, k)
-    root = gamma(k) ** 2 / (gamma(k + 0.5) * gamma(k - 0.5)) * np.exp(-at_x / 2).mean()
-    estimates = plug_in(at_x, at_y) | {"hellinger": float(np.sqrt(max(0.0, 1 - root)))}
+    estimates = plug_in(knn_log_ratios(x, y, k), -knn_log_ratios(y, x, k))
     del estimates["renyi:2"]
-    if k > 1:
-        estimates["renyi:2"] = float(np.log((k - 1) / k * np.exp(at_x).mean()))
+    for name in ["hellinger"] + ["renyi:2"] * (k > 1):
+        estimates[name] = knn_divergence(x, y, name, k)
     return estimates
-
-
-def log_ratios(x: FloatArray, y: FloatArray, k: int) -> FloatArray:
-    """The logarithm of p/q at each x: points of both sets as far as the k-th neighbour."""
-    own, _ = cKDTree(x).query(x, k=[k + 1])  # the nearest is the point itself
-    other, _ = cKDTree(y).query(x, k=[k])
-    ratios = x.shape[1] * np.log(other / own) + np.log(len(y) / (len(x) - 1))
-    return np.asarray(ratios[:, 0])
 
 
 def adaptive_neighbours(x: FloatArray, y: FloatArray) -> Estimates:

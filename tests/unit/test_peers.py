@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from benchmarks import peers
-from benchmarks.knn import kl_from_neighbours
 from benchmarks.problems import TUNING, UNTOUCHED
 from cobpm.experiments.laws import DIVERGENCES
 
@@ -47,11 +46,6 @@ def test_plugging_in_the_true_ratio_gives_the_truth():
     assert set(estimates) == set(DIVERGENCES)
     for name, value in estimates.items():
         assert value == pytest.approx(problem.truth[name], abs=0.03), name
-
-
-def test_neighbours_are_those_of_the_speed_benchmark():
-    x, y = peers.scaled(*PROBLEMS["scale"].sample(200, np.random.default_rng(4)))
-    assert peers.neighbours(x, y, 3)["kl"] == pytest.approx(kl_from_neighbours(x, y, 3))
 
 
 def test_corrected_powers_have_no_bias_far_from_edges():

@@ -217,7 +217,7 @@ class _Program:
             w = w + length * move
             u = factor @ w
             now = objective(w, u)
-            if promise < CLOSE and promise > last / 4:  # it has stopped falling
+            if promise < CLOSE and promise >= last / 4:  # it has stopped falling
                 return u, step
             last = promise
         return u, MOST_STEPS

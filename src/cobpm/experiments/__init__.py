@@ -19,5 +19,6 @@ MODULES = {
     "one-dim": "cobpm.experiments.one_dim",
     "three-dim": "cobpm.experiments.three_dim",
     "table2": "cobpm.experiments.table2",
+    "comparison": "cobpm.experiments.comparison",
     "images": "cobpm.experiments.images",
 }
