@@ -52,9 +52,10 @@ def by_neighbours(
 ) -> dict[int, FloatArray]:
     """The same by nearest neighbours, for several k, between all sets and the first `train`.
 
-    What `knn_divergence` gives, with one tree per set. The divergence of order ½ is symmetric, so
-    each pair is worked out once: from the later set to the earlier one. Negative estimates become
-    zero. Entries between two of the others are NaN.
+    What `knn_divergence` gives, with one tree per set. Between the first sets it is the mean of
+    both directions: the divergence of order ½ is symmetric, but its estimate is not. For the others
+    it is the divergence from them. Negative estimates become zero. Entries between two of the
+    others are NaN.
     """
     trees = [cKDTree(values) for values in points]
     # The nearest point of its own set is the point itself.
@@ -65,7 +66,9 @@ def by_neighbours(
 
     def row(first: int) -> FloatArray:
         found = np.zeros((len(ks), train))
-        for second in range(min(first, train)):
+        for second in range(train):
+            if second == first:
+                continue
             other = np.asarray(trees[second].query(points[first], k=list(ks))[0])
             found[:, second] = [
                 _renyi(points[first], points[second], own[first][:, i], other[:, i], k)
@@ -79,7 +82,7 @@ def by_neighbours(
     for k, directed in zip(ks, rows, strict=True):
         table = np.full((len(points), len(points)), np.nan)
         table[:, :train], table[:train] = directed, directed.T
-        table[:train, :train] = directed[:train] + directed[:train].T  # one of the two is zero
+        table[:train, :train] = (directed[:train] + directed[:train].T) / 2
         tables[k] = np.maximum(table, 0.0)
     return tables
 
