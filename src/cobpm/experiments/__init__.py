@@ -20,4 +20,5 @@ MODULES = {
     "three-dim": "cobpm.experiments.three_dim",
     "table2": "cobpm.experiments.table2",
     "comparison": "cobpm.experiments.comparison",
+    "images": "cobpm.experiments.images",
 }

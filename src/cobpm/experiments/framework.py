@@ -164,8 +164,9 @@ def write_index(outcomes: Sequence[Outcome], folder: Path, settings: Settings) -
 
 
 def command(name: str, settings: Settings) -> str:
-    """What to type to get these numbers."""
-    return " ".join(["cobpm reproduce", name, *["--quick"] * settings.quick])
+    """What to type to get these numbers. Where the data are is nobody's business."""
+    data = ["--data DIR"] * (settings.data is not None)
+    return " ".join(["cobpm reproduce", name, *data, *["--quick"] * settings.quick])
 
 
 def provenance(name: str, settings: Settings, seconds: float) -> dict[str, Any]:
