@@ -138,9 +138,7 @@ def as_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return text.getvalue()
 
 
-def table(
-    out: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
-) -> None:
+def table(out: Console, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table whose first column is text and whose others are numbers."""
     say(out, title, "italic bold")  # by itself, since a table would wrap it at its own width
     found = Table()

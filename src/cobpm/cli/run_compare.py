@@ -137,7 +137,8 @@ def _show(
     seconds: float,
 ) -> None:
     sizes = " and ".join(
-        f"{name} ({size:,} row{'s' * (size != 1)})" for name, size in zip(post.names, post.model.sizes, strict=True)
+        f"{name} ({size:,} row{'s' * (size != 1)})"
+        for name, size in zip(post.names, post.model.sizes, strict=True)
     )
     used = post.domain.d
     say(out, f"{sizes}, {used} column{'s' * (used != 1)}")
