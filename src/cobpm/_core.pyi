@@ -12,6 +12,8 @@ _Floats = NDArray[np.float64]
 _Ids = NDArray[np.int64]
 _Codes = NDArray[np.uint64]
 _Sets = NDArray[np.uint16]
+_Weights = NDArray[np.uint32] | None  # how many points a row stands for
+_Resolution = NDArray[np.uint8] | None  # halvings that each column can take
 # Splits in preorder, nodes per partition, counts per leaf, leaves per partition.
 _Packed = tuple[NDArray[np.int16], _Ids, NDArray[np.uint32], _Ids]
 
@@ -51,6 +53,8 @@ class Exact(_OnRegions):
         log_gamma: _Floats,
         threads: int,
         progress: _Progress = None,
+        weights: _Weights = None,
+        resolution: _Resolution = None,
     ) -> None: ...
     def up(self, log_tilt: float, threads: int, progress: _Progress = None) -> tuple[int, _Floats]:
         """Run the recursion: the fewest splits, and log(f[k] τ^k) of the root from there on."""
@@ -91,6 +95,8 @@ class Ratio(_OnRegions):
         stop: float,
         threads: int,
         progress: _Progress = None,
+        weights: _Weights = None,
+        resolution: _Resolution = None,
     ) -> None: ...
     def relabel(self, sets: _Sets, threads: int, progress: _Progress = None) -> None:
         """Give the points other sets; `up` must follow."""
@@ -162,6 +168,8 @@ def run_chains(
     seed: int,
     threads: int,
     progress: _Progress = None,
+    weights: _Weights = None,
+    resolution: _Resolution = None,
 ) -> tuple[_Packed, _Floats]:
     """Run chains from a single leaf; also the share of moves each accepted."""
 
@@ -177,6 +185,8 @@ def move_on(
     seed: int,
     threads: int,
     progress: _Progress = None,
+    weights: _Weights = None,
+    resolution: _Resolution = None,
 ) -> _Packed:
     """Take every partition some steps along a cherry chain of its own."""
 

@@ -60,16 +60,30 @@ Monitor::Poll poll_with(const Progress& progress) {
   };
 }
 
+using Weights = std::optional<In<std::uint32_t, Vector>>;
+using Resolution = std::optional<In<std::uint8_t, Vector>>;
+
 struct Cells {
   In<std::uint64_t, Matrix> codes;
   In<std::uint16_t, Vector> sets;
   int sets_count;
+  Weights weights = {};
+  Resolution resolution = {};
   Points points() const {
     if (codes.shape(1) != sets.shape(0)) throw std::invalid_argument("codes and sets differ in length");
     for (std::size_t i = 0; i < sets.shape(0); ++i) {
       if (sets.data()[i] >= sets_count) throw std::invalid_argument("a point belongs to a set that does not exist");
     }
-    return {codes.data(), sets.data(), codes.shape(1), static_cast<int>(codes.shape(0)), sets_count};
+    if (weights && weights->shape(0) != sets.shape(0)) throw std::invalid_argument("weights and sets differ in length");
+    for (std::size_t i = 0; weights && i < weights->shape(0); ++i) {
+      if (weights->data()[i] == 0) throw std::invalid_argument("a weight is zero");
+    }
+    if (resolution && resolution->shape(0) != codes.shape(0)) throw std::invalid_argument("a resolution is needed for each column");
+    for (std::size_t i = 0; resolution && i < resolution->shape(0); ++i) {
+      if (resolution->data()[i] > kBits) throw std::invalid_argument("a resolution is finer than the grid");
+    }
+    return {codes.data(), sets.data(), codes.shape(1), static_cast<int>(codes.shape(0)), sets_count,
+            weights ? weights->data() : nullptr, resolution ? resolution->data() : nullptr};
   }
 };
 
@@ -165,8 +179,9 @@ void bind_regions(nb::class_<T>& bound) {
 class Exact : public OnRegions {
  public:
   Exact(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, int base_depth, In<double, Vector> log_gamma,
-        int threads, Progress progress)
-      : OnRegions({codes, sets, sets_count}, base_depth, threads, progress), recursion_(*regions_, doubles(log_gamma)) {}
+        int threads, Progress progress, Weights weights, Resolution resolution)
+      : OnRegions({codes, sets, sets_count, weights, resolution}, base_depth, threads, progress),
+        recursion_(*regions_, doubles(log_gamma)) {}
 
   nb::tuple up(double log_tilt, int threads, Progress progress) {
     Monitor monitor(poll_with(progress), static_cast<double>(regions_->size()));
@@ -220,11 +235,12 @@ class Exact : public OnRegions {
 class Ratio : public OnRegions {
  public:
   Ratio(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, int base_depth, In<double, Vector> concentrations,
-        double stop, int threads, Progress progress)
-      : OnRegions({codes, sets, sets_count}, base_depth, threads, progress), recursion_(*regions_, doubles(concentrations), stop) {}
+        double stop, int threads, Progress progress, Weights weights, Resolution resolution)
+      : OnRegions({codes, sets, sets_count, weights, resolution}, base_depth, threads, progress),
+        recursion_(*regions_, doubles(concentrations), stop) {}
 
   void relabel(In<std::uint16_t, Vector> sets, int threads, Progress progress) {
-    const Cells cells{cells_.codes, sets, cells_.sets_count};
+    const Cells cells{cells_.codes, sets, cells_.sets_count, cells_.weights, cells_.resolution};
     const Points points = cells.points();
     Monitor monitor(poll_with(progress), 0.0);
     leaves_ = {};
@@ -326,8 +342,9 @@ class Walk {
 
 nb::tuple run_chains(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, In<double, Vector> log_gamma,
                      In<double, Vector> log_price, const std::string& kernel, std::int64_t chains, std::int64_t burn_in,
-                     std::int64_t draws, std::int64_t thin, std::uint64_t seed, int threads, Progress progress) {
-  const Points points = Cells{codes, sets, sets_count}.points();
+                     std::int64_t draws, std::int64_t thin, std::uint64_t seed, int threads, Progress progress, Weights weights,
+                     Resolution resolution) {
+  const Points points = Cells{codes, sets, sets_count, weights, resolution}.points();
   const Kernel which = kernel_named(kernel);
   const std::vector<double> gamma = doubles(log_gamma), price = doubles(log_price);
   Monitor monitor(poll_with(progress), static_cast<double>(chains) * (burn_in + draws * thin));
@@ -350,8 +367,8 @@ nb::tuple run_chains(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> 
 // Takes every partition `steps` steps further along a cherry chain of its own.
 nb::tuple move_on(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, In<double, Vector> log_gamma,
                   In<double, Vector> log_price, In<std::int16_t, Vector> splits, In<std::int64_t, Vector> node_start,
-                  std::int64_t steps, std::uint64_t seed, int threads, Progress progress) {
-  const Points points = Cells{codes, sets, sets_count}.points();
+                  std::int64_t steps, std::uint64_t seed, int threads, Progress progress, Weights weights, Resolution resolution) {
+  const Points points = Cells{codes, sets, sets_count, weights, resolution}.points();
   const std::vector<double> gamma = doubles(log_gamma), price = doubles(log_price);
   const std::size_t trees = node_start.shape(0) - 1;
   Monitor monitor(poll_with(progress), static_cast<double>(trees));
@@ -435,16 +452,19 @@ NB_MODULE(_core, m) {
   m.attr("BITS") = kBits;
   nb::class_<Exact> exact(m, "Exact");
   exact
-      .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, int, In<double, Vector>, int, Progress>(), "codes"_a,
-           "sets"_a, "sets_count"_a, "base_depth"_a, "log_gamma"_a, "threads"_a, "progress"_a = nb::none())
+      .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, int, In<double, Vector>, int, Progress, Weights, Resolution>(),
+           "codes"_a, "sets"_a, "sets_count"_a, "base_depth"_a, "log_gamma"_a, "threads"_a, "progress"_a = nb::none(),
+           "weights"_a = nb::none(), "resolution"_a = nb::none())
       .def("up", &Exact::up, "log_tilt"_a, "threads"_a, "progress"_a = nb::none())
       .def("draw", &Exact::draw, "cumulative"_a, "first"_a, "draws"_a, "seed"_a, "threads"_a, "progress"_a = nb::none())
       .def("expect", &Exact::expect, "region_values"_a, "empty_values"_a, "single_values"_a, "threads"_a, "progress"_a = nb::none());
   bind_regions(exact);
   nb::class_<Ratio> ratio(m, "Ratio");
   ratio
-      .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, int, In<double, Vector>, double, int, Progress>(), "codes"_a,
-           "sets"_a, "sets_count"_a, "base_depth"_a, "concentrations"_a, "stop"_a, "threads"_a, "progress"_a = nb::none())
+      .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, int, In<double, Vector>, double, int, Progress, Weights,
+                    Resolution>(),
+           "codes"_a, "sets"_a, "sets_count"_a, "base_depth"_a, "concentrations"_a, "stop"_a, "threads"_a, "progress"_a = nb::none(),
+           "weights"_a = nb::none(), "resolution"_a = nb::none())
       .def("relabel", &Ratio::relabel, "sets"_a, "threads"_a, "progress"_a = nb::none())
       .def("up", &Ratio::up, "threads"_a, "progress"_a = nb::none())
       .def("permuted", &Ratio::permuted, "seed"_a, "permutations"_a, "threads"_a, "progress"_a = nb::none())
@@ -459,9 +479,9 @@ NB_MODULE(_core, m) {
       .def("split", &Walk::split, "slot"_a, "column"_a)
       .def("moves", &Walk::moves);
   m.def("run_chains", &run_chains, "codes"_a, "sets"_a, "sets_count"_a, "log_gamma"_a, "log_price"_a, "kernel"_a, "chains"_a, "burn_in"_a,
-        "draws"_a, "thin"_a, "seed"_a, "threads"_a, "progress"_a = nb::none());
+        "draws"_a, "thin"_a, "seed"_a, "threads"_a, "progress"_a = nb::none(), "weights"_a = nb::none(), "resolution"_a = nb::none());
   m.def("move_on", &move_on, "codes"_a, "sets"_a, "sets_count"_a, "log_gamma"_a, "log_price"_a, "splits"_a, "node_start"_a, "steps"_a,
-        "seed"_a, "threads"_a, "progress"_a = nb::none());
+        "seed"_a, "threads"_a, "progress"_a = nb::none(), "weights"_a = nb::none(), "resolution"_a = nb::none());
   m.def("describe", &describe_trees, "splits"_a, "node_start"_a, "leaf_start"_a, "d"_a, "threads"_a);
   m.def("locate", &locate_points, "splits"_a, "node_start"_a, "leaf_start"_a, "codes"_a, "threads"_a);
   m.def("box_masses", &masses_in_boxes, "splits"_a, "node_start"_a, "leaf_start"_a, "masses"_a, "levels"_a, "indices"_a,

@@ -97,6 +97,7 @@ void RatioRecursion::permuted_block(std::uint64_t seed, std::uint64_t first, con
 
 std::vector<double> RatioRecursion::permuted(std::uint64_t seed, std::int64_t permutations, int threads, Monitor& monitor) const {
   if (permutations < 0) throw std::invalid_argument("the number of permutations must not be negative");
+  if (regions_.points().weights || regions_.points().resolution) throw std::logic_error("only points that count once can be permuted");
   const int base = regions_.base_depth();
   const std::int64_t dense = regions_.depth_start(base + 1), vectors = (dense - regions_.depth_start(base)) >> base;
   if (regions_.size() != dense) throw std::logic_error("regions that were grown cannot be permuted");

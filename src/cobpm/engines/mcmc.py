@@ -37,6 +37,8 @@ def run(cells: Cells, model: PaperModel, plan: Plan, reason: str) -> Fit:
         plan.seed,
         plan.threads,
         plan.follow("running chains"),
+        cells.weights,
+        cells.resolution,
     )
     partitions = Partitions.from_core(packed, cells.d)
     found = judge(partitions, model, plan.chains)

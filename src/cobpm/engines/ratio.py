@@ -57,6 +57,8 @@ def look(samples: Samples, frames: Sequence[Frame], plan: Plan) -> list[View]:
             model.stop,
             plan.threads,
             follow,
+            cells.weights,
+            cells.resolution,
         )
         views.append(View(frame, model, recursion, recursion.up(plan.threads, follow), depth))
         if follow is not None:  # the core has nothing to tell of what is quickly done
