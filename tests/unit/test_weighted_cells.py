@@ -61,6 +61,17 @@ def test_the_papers_posterior(engine):
     assert a.log_evidence == b.log_evidence
 
 
+def test_counts_beyond_the_table(monkeypatch):
+    _, pooled = points()
+    model = PaperModel(0.7, 3.0, 2, (300, 200))
+    long = engines.run(pooled, model, "exact", PLAN)
+    monkeypatch.setattr("cobpm.model.MOST_TABLED", 5)
+    assert len(model.log_gamma()) == 5
+    short = engines.run(pooled, model, "exact", PLAN)
+    assert short.log_evidence == pytest.approx(long.log_evidence, rel=1e-13)
+    assert_same(long.partitions, short.partitions)
+
+
 def ratio(cells, depth=9):
     model = RatioModel(2, (300, 200))
     found = _core.Ratio(

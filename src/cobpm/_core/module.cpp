@@ -181,7 +181,7 @@ class Exact : public OnRegions {
   Exact(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, int base_depth, In<double, Vector> log_gamma,
         int threads, Progress progress, Weights weights, Resolution resolution)
       : OnRegions({codes, sets, sets_count, weights, resolution}, base_depth, threads, progress),
-        recursion_(*regions_, doubles(log_gamma)) {}
+        recursion_(*regions_, LogGamma(doubles(log_gamma))) {}
 
   nb::tuple up(double log_tilt, int threads, Progress progress) {
     Monitor monitor(poll_with(progress), static_cast<double>(regions_->size()));
@@ -320,7 +320,7 @@ class Walk {
   Walk(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, In<double, Vector> log_gamma,
        In<double, Vector> log_price, const std::string& kernel)
       : cells_{codes, sets, sets_count}, quiet_(nullptr, 0.0), regions_(cells_.points(), 0, 1, quiet_),
-        chain_(regions_, doubles(log_gamma), doubles(log_price), kernel_named(kernel), Random(0, 0)) {}
+        chain_(regions_, LogGamma(doubles(log_gamma)), doubles(log_price), kernel_named(kernel), Random(0, 0)) {}
   void split(std::size_t slot, int column) {
     if (slot >= static_cast<std::size_t>(chain_.leaves()) || column < 0 || column >= regions_.points().d) {
       throw std::out_of_range("no such leaf or column");
@@ -346,7 +346,8 @@ nb::tuple run_chains(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> 
                      Resolution resolution) {
   const Points points = Cells{codes, sets, sets_count, weights, resolution}.points();
   const Kernel which = kernel_named(kernel);
-  const std::vector<double> gamma = doubles(log_gamma), price = doubles(log_price);
+  const LogGamma gamma(doubles(log_gamma));
+  const std::vector<double> price = doubles(log_price);
   Monitor monitor(poll_with(progress), static_cast<double>(chains) * (burn_in + draws * thin));
   std::vector<Partitions> parts(chains);
   std::vector<double> accepted(chains);
@@ -369,7 +370,8 @@ nb::tuple move_on(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> set
                   In<double, Vector> log_price, In<std::int16_t, Vector> splits, In<std::int64_t, Vector> node_start,
                   std::int64_t steps, std::uint64_t seed, int threads, Progress progress, Weights weights, Resolution resolution) {
   const Points points = Cells{codes, sets, sets_count, weights, resolution}.points();
-  const std::vector<double> gamma = doubles(log_gamma), price = doubles(log_price);
+  const LogGamma gamma(doubles(log_gamma));
+  const std::vector<double> price = doubles(log_price);
   const std::size_t trees = node_start.shape(0) - 1;
   Monitor monitor(poll_with(progress), static_cast<double>(trees));
   Partitions all;
