@@ -20,6 +20,7 @@
 #include "ratio.hpp"
 #include "recursion.hpp"
 #include "regions.hpp"
+#include "sketch.hpp"
 #include "trees.hpp"
 
 namespace nb = nanobind;
@@ -314,6 +315,56 @@ class Ratio : public OnRegions {
   RatioRecursion::Leaves leaves_;
 };
 
+// Rows counted in cells, piece by piece.
+class Counter {
+ public:
+  Counter(const std::vector<In<double, Vector>>& cuts, const std::vector<bool>& even, int finest, int bits, std::size_t max_cells)
+      : counter_(grid(cuts, even), finest, bits, max_cells) {}
+
+  void add_rows(In<double, Matrix> rows) {
+    std::vector<const double*> values;
+    for (std::size_t j = 0; j < rows.shape(1); ++j) values.push_back(rows.data() + j);
+    nb::gil_scoped_release release;
+    counter_.add_rows(values, static_cast<std::ptrdiff_t>(values.size()), rows.shape(0));
+  }
+
+  void add_columns(const std::vector<In<double, Vector>>& columns) {
+    std::vector<const double*> values;
+    for (const auto& column : columns) {
+      if (column.shape(0) != columns[0].shape(0)) throw std::invalid_argument("columns differ in length");
+      values.push_back(column.data());
+    }
+    nb::gil_scoped_release release;
+    counter_.add_rows(values, 1, columns.empty() ? 0 : columns[0].shape(0));
+  }
+
+  void add_cells(In<std::uint64_t, Vector> keys, In<std::uint64_t, Vector> counts, int bits) {
+    if (keys.shape(0) != counts.shape(0)) throw std::invalid_argument("keys and counts differ in length");
+    nb::gil_scoped_release release;
+    counter_.add_cells(keys.data(), counts.data(), keys.shape(0), bits);
+  }
+
+  void coarsen(int bits) { counter_.coarsen(bits); }
+
+  nb::tuple cells() const {
+    std::vector<std::uint64_t> keys, counts;
+    counter_.cells(keys, counts);
+    return nb::make_tuple(give(std::move(keys)), give(std::move(counts)));
+  }
+
+  int bits() const { return counter_.bits(); }
+  std::size_t size() const { return counter_.size(); }
+
+ private:
+  static std::vector<GridColumn> grid(const std::vector<In<double, Vector>>& cuts, const std::vector<bool>& even) {
+    if (cuts.size() != even.size()) throw std::invalid_argument("columns differ in number");
+    std::vector<GridColumn> columns;
+    for (std::size_t j = 0; j < cuts.size(); ++j) columns.push_back({doubles(cuts[j]), even[j]});
+    return columns;
+  }
+  CellCounter counter_;
+};
+
 // A chain to look at move by move.
 class Walk {
  public:
@@ -474,6 +525,16 @@ NB_MODULE(_core, m) {
       .def("at_points", &Ratio::at_points, "leaf_values"_a, "single_values"_a, "threads"_a, "progress"_a = nb::none())
       .def("draw", &Ratio::draw, "draws"_a, "seed"_a, "threads"_a, "progress"_a = nb::none());
   bind_regions(ratio);
+  nb::class_<Counter>(m, "Counter")
+      .def(nb::init<const std::vector<In<double, Vector>>&, const std::vector<bool>&, int, int, std::size_t>(), "cuts"_a, "even"_a, "finest"_a,
+           "bits"_a, "max_cells"_a)
+      .def("add_rows", &Counter::add_rows, "rows"_a)
+      .def("add_columns", &Counter::add_columns, "columns"_a)
+      .def("add_cells", &Counter::add_cells, "keys"_a, "counts"_a, "bits"_a)
+      .def("coarsen", &Counter::coarsen, "bits"_a)
+      .def("cells", &Counter::cells)
+      .def_prop_ro("bits", &Counter::bits)
+      .def_prop_ro("size", &Counter::size);
   nb::class_<Walk>(m, "Walk")
       .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, In<double, Vector>, In<double, Vector>,
                     const std::string&>(),
