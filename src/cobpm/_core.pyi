@@ -138,6 +138,27 @@ class Ratio(_OnRegions):
         Also leaves with two points or more whose halves are unknown, as often as drawn.
         """
 
+class Counter:
+    """Rows counted in the cells of a grid, piece by piece, in bounded memory."""
+
+    def __init__(
+        self, cuts: list[_Floats], even: list[bool], finest: int, bits: int, max_cells: int
+    ) -> None: ...
+    def add_rows(self, rows: _Floats) -> None:
+        """Count the rows of a matrix."""
+    def add_columns(self, columns: list[_Floats]) -> None:
+        """Count the rows of a table given by its columns."""
+    def add_cells(self, keys: NDArray[np.uint64], counts: NDArray[np.uint64], bits: int) -> None:
+        """Count rows that were counted before, on the same grid, with this many bits."""
+    def coarsen(self, bits: int) -> None:
+        """Give up bits until this many are left."""
+    def cells(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Names of the cells in ascending order, and their counts."""
+    @property
+    def bits(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+
 class Walk:
     """A chain to look at move by move."""
 
