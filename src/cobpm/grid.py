@@ -11,6 +11,7 @@ look at the rows, or from ranks, which adapt to them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,13 +21,12 @@ from numpy.typing import NDArray
 
 from cobpm import _core
 from cobpm.arrays import FloatArray
-from cobpm.column_map import ColumnMap, by_ranks, fit_column
+from cobpm.column_map import ColumnMap
 from cobpm.domain import Domain
-from cobpm.samples import Seen, bad
+from cobpm.samples import Seen, bad, check_limits
 
 FINEST = 12  # bits of a column
 MOST_BITS = 63  # of a cell's name
-SUMMARY = 2**14  # points that stand for a column when its map is fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,20 +40,33 @@ class Grid:
     domain: Domain
 
     @classmethod
-    def from_bounds(cls, columns: tuple[str, ...], bounds: FloatArray) -> Grid:
-        """Cells of equal width between bounds, an array (d, 2)."""
+    def from_bounds(cls, columns: Sequence[str], bounds: Any) -> Grid:
+        """Cells of equal width between bounds: no look at the rows is needed.
+
+        Args:
+            columns: Names of the columns.
+            bounds: One (low, high) for all columns, a (low, high) for each, or a mapping from
+                their names to such pairs.
+        """
+        names = tuple(str(name) for name in columns)
         maps = tuple(
             ColumnMap(np.array([0.0, 1.0]), np.array([low]), np.array([high]))
-            for low, high in bounds
+            for low, high in check_limits(bounds, names, owner="Grid.from_bounds")
         )
-        return cls(Domain(columns, maps))
+        return cls(Domain(names, maps))
 
-    @classmethod
-    def from_summaries(cls, columns: tuple[str, ...], summaries: list[FloatArray]) -> Grid:
-        """Cells of about equal numbers of points, from sorted points that stand for each column."""
-        return cls(
-            Domain(columns, tuple(fit_column(points, None, by_ranks)[0] for points in summaries))
-        )
+    def __post_init__(self) -> None:
+        """Every column needs a bit."""
+        if not 1 <= self.d <= MOST_BITS:
+            rule, seen = f"be 1 to {MOST_BITS}", Seen(f"{self.d} of them")
+            way_out = "A cell's name has a bit for each; choose the columns that matter."
+            raise bad("columns", "Grid", rule, seen, way_out)
+
+    def __eq__(self, other: object) -> bool:
+        """Two grids are equal if they cut the same columns at the same values."""
+        return self.difference(other) is None if isinstance(other, Grid) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -124,6 +137,14 @@ class Grid:
         if difference is not None:
             way_out = "Build all sketches on one grid: Sketch.of(rows, grid=sketch.grid)."
             raise bad("grid", owner, "be the same for all sketches", Seen(difference), way_out)
+
+    def beyond(self, rows: FloatArray) -> int:
+        """How many rows have a value beyond the ends of the grid."""
+        low = np.array([column.low[0] for column in self.domain.maps])
+        high = np.array([column.high[-1] for column in self.domain.maps])
+        if not len(rows) or ((rows.min(axis=0) >= low) & (rows.max(axis=0) <= high)).all():
+            return 0
+        return int(np.count_nonzero(((rows < low) | (rows > high)).any(axis=1)))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Plain arrays that hold the grid, for saving."""
