@@ -101,20 +101,23 @@ class Bins:
         if low[0] == high[-1]:
             return _around(float(low[0]))
         mixed = (self.counts > total // int(SUMMARY**0.5)) & (low < high)
-        points = self._points(total, np.where(mixed, low, high))
+        points = quantile_points(low, np.where(mixed, low, high), self.counts)
         column, _ = fit_column(points, None, partial(by_ranks, most=MOST_KNOTS))
         return _widened(column, dict(zip(low[mixed].tolist(), high[mixed].tolist(), strict=True)))
 
-    def _points(self, total: int, high: FloatArray) -> FloatArray:
-        """Sorted points that stand for all: their quantiles, or each of them if they are few."""
-        rank = (np.arange(min(total, SUMMARY)) + 0.5) * (total / min(total, SUMMARY))
-        ends = np.cumsum(self.counts)
-        which = np.minimum(np.searchsorted(ends, rank, side="right"), len(ends) - 1)
-        share = (rank - ends[which]) / self.counts[which] + 1.0
-        points = self.low[which] * (1 - share) + high[which] * share
-        points = np.asarray(np.clip(points, self.low[which], high[which]))
-        points[0], points[-1] = self.low[0], high[-1]
-        return points
+
+def quantile_points(low: FloatArray, high: FloatArray, counts: IntArray) -> FloatArray:
+    """Sorted points that stand for all in some bins: their quantiles, or each, if they are few."""
+    total = int(counts.sum())
+    size = min(total, SUMMARY)
+    rank = (np.arange(size) + 0.5) * (total / size)
+    ends = np.cumsum(counts)
+    which = np.minimum(np.searchsorted(ends, rank, side="right"), len(ends) - 1)
+    share = (rank - ends[which]) / counts[which] + 1.0
+    points = low[which] * (1 - share) + high[which] * share
+    points = np.asarray(np.clip(points, low[which], high[which]))
+    points[0], points[-1] = low[0], high[-1]
+    return points
 
 
 def _ordered_bits(points: FloatArray) -> NDArray[np.uint64]:
