@@ -206,10 +206,12 @@ def as_sets(
     owner: str,
     names: Sequence[str] | None = None,
     parameters: Sequence[str] | None = None,
+    most_cells: int | None = None,
 ) -> Samples | Sketched:
     """Samples as `as_samples` reads them; or sketches, if there is one among them.
 
-    Rows beside a sketch are counted on its grid.
+    Rows beside a sketch are counted on its grid. A sketch of more than `most_cells` is made
+    coarser.
     """
     if isinstance(sets, Sketch):
         return Sketched.of(sets, owner)
@@ -236,7 +238,15 @@ def as_sets(
             raise bad(parameter, owner, "be a sketch of one set", seen, way_out)
         leader.grid.check_same(one.grid, owner)
         found.append(one.rename(name) if one.names != (name,) else one)
-    return Sketched.of(Sketch.merge(found), owner)
+    merged = Sketch.merge(found)
+    if most_cells is None or merged.cells <= most_cells:
+        return Sketched.of(merged, owner)
+    coarse = merged.within(most_cells)
+    said = (
+        f"The sketch was brought from {merged.cells:,} cells to {coarse.cells:,}, with "
+        f"{coarse.bits} bits of {merged.bits}, to bound the time."
+    )
+    return replace(Sketched.of(coarse, owner), notices=(*_notices(coarse), said))
 
 
 def encode(samples: Samples | Sketched, frame: Frame) -> Cells:
