@@ -198,11 +198,11 @@ def _notices(sketch: Sketch) -> tuple[str, ...]:
     bits = sketch.column_bits
     coarse = [name for name, own in bits.items() if own <= COARSE]
     if coarse and sketch.bits < sketch.grid.finest:
-        number = "column" if len(coarse) == 1 else f"{len(coarse)} columns, the first of them"
+        more = f" (and {len(coarse) - 1} more)" if len(coarse) > 1 else ""
         found.append(
-            f"With at most {sketch.max_cells:,} cells, {number} '{coarse[0]}', "
-            f"has {2 ** bits[coarse[0]]} of them side by side. What differs inside cannot be seen: "
-            "raise max_cells, or count fewer columns."
+            f"With at most {sketch.max_cells:,} cells in all, column '{coarse[0]}'{more} is cut "
+            f"into {2 ** bits[coarse[0]]}. What differs inside cannot be seen: raise max_cells, or "
+            "count fewer columns."
         )
     return tuple(found)
 

@@ -151,9 +151,9 @@ def test_columns_with_few_cells_are_told():
     a, b = sketches(max_cells=16)
     assert a.column_bits == {"u": 2, "v": 2}
     said = cobpm.compare(a, b, rng=0, draws=20).notices
-    assert any("2 columns, the first of them 'u', has 4 of them side by side" in s for s in said)
+    assert any("column 'u' (and 1 more) is cut into 4." in s for s in said)
     fine = cobpm.compare(*sketches(), rng=0, draws=20).notices
-    assert not any("side by side" in sentence for sentence in fine)
+    assert not any("is cut into" in sentence for sentence in fine)
 
 
 @pytest.mark.parametrize(
