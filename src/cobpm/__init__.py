@@ -18,20 +18,28 @@ _HOME = {
     "pairwise": "cobpm.api",
     "Pairwise": "cobpm.pairs",
     "PairwiseInterrupted": "cobpm.pairs",
+    "Grid": "cobpm.grid",
+    "GridBuilder": "cobpm.grid_builder",
     "load": "cobpm.posterior",
     "Posterior": "cobpm.posterior",
     "InputError": "cobpm.samples",
+    "Sketch": "cobpm.sketch",
+    "SketchBuilder": "cobpm.sketch",
     "test": "cobpm.two_sample",
     "TestResult": "cobpm.two_sample",
 }
 
 __all__ = [
     "CoBPM",
+    "Grid",
+    "GridBuilder",
     "InputError",
     "Pairwise",
     "PairwiseInterrupted",
     "Posterior",
     "SampleSetDivergence",
+    "Sketch",
+    "SketchBuilder",
     "TestResult",
     "__version__",
     "compare",
@@ -44,9 +52,12 @@ __all__ = [
 if TYPE_CHECKING:
     from cobpm.api import compare, fit, pairwise
     from cobpm.estimator import CoBPM, SampleSetDivergence
+    from cobpm.grid import Grid
+    from cobpm.grid_builder import GridBuilder
     from cobpm.pairs import Pairwise, PairwiseInterrupted
     from cobpm.posterior import Posterior, load
     from cobpm.samples import InputError
+    from cobpm.sketch import Sketch, SketchBuilder
     from cobpm.two_sample import TestResult, test
 
 

@@ -12,6 +12,8 @@ _Floats = NDArray[np.float64]
 _Ids = NDArray[np.int64]
 _Codes = NDArray[np.uint64]
 _Sets = NDArray[np.uint16]
+_Weights = NDArray[np.uint32] | None  # how many points a row stands for
+_Resolution = NDArray[np.uint8] | None  # halvings that each column can take
 # Splits in preorder, nodes per partition, counts per leaf, leaves per partition.
 _Packed = tuple[NDArray[np.int16], _Ids, NDArray[np.uint32], _Ids]
 
@@ -51,6 +53,8 @@ class Exact(_OnRegions):
         log_gamma: _Floats,
         threads: int,
         progress: _Progress = None,
+        weights: _Weights = None,
+        resolution: _Resolution = None,
     ) -> None: ...
     def up(self, log_tilt: float, threads: int, progress: _Progress = None) -> tuple[int, _Floats]:
         """Run the recursion: the fewest splits, and log(f[k] τ^k) of the root from there on."""
@@ -91,6 +95,8 @@ class Ratio(_OnRegions):
         stop: float,
         threads: int,
         progress: _Progress = None,
+        weights: _Weights = None,
+        resolution: _Resolution = None,
     ) -> None: ...
     def relabel(self, sets: _Sets, threads: int, progress: _Progress = None) -> None:
         """Give the points other sets; `up` must follow."""
@@ -102,6 +108,12 @@ class Ratio(_OnRegions):
         """What `up` would return for random permutations of the labels, which stay as they are.
 
         Permutation b depends on the seed and b alone: it is the same one in every frame.
+        """
+    def given(self, drawn: NDArray[np.uint32], threads: int, progress: _Progress = None) -> _Floats:
+        """What `up` would return for labels that were drawn elsewhere, 8 permutations to a block.
+
+        `drawn` says how many of each point are of each set but the last, (blocks, points, 8 times
+        the sets but the last): all permutations of the first set, then those of the second, …
         """
     def leaves(
         self, least: float, progress: _Progress = None
@@ -133,6 +145,27 @@ class Ratio(_OnRegions):
         Also leaves with two points or more whose halves are unknown, as often as drawn.
         """
 
+class Counter:
+    """Rows counted in the cells of a grid, piece by piece, in bounded memory."""
+
+    def __init__(
+        self, cuts: list[_Floats], even: list[bool], finest: int, bits: int, max_cells: int
+    ) -> None: ...
+    def add_rows(self, rows: _Floats) -> None:
+        """Count the rows of a matrix."""
+    def add_columns(self, columns: list[_Floats]) -> None:
+        """Count the rows of a table given by its columns."""
+    def add_cells(self, keys: NDArray[np.uint64], counts: NDArray[np.uint64], bits: int) -> None:
+        """Count rows that were counted before, on the same grid, with this many bits."""
+    def coarsen(self, bits: int) -> None:
+        """Give up bits until this many are left."""
+    def cells(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Names of the cells in ascending order, and their counts."""
+    @property
+    def bits(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+
 class Walk:
     """A chain to look at move by move."""
 
@@ -163,6 +196,8 @@ def run_chains(
     seed: int,
     threads: int,
     progress: _Progress = None,
+    weights: _Weights = None,
+    resolution: _Resolution = None,
 ) -> tuple[_Packed, _Floats]:
     """Run chains from a single leaf; also the share of moves each accepted."""
 
@@ -178,6 +213,8 @@ def move_on(
     seed: int,
     threads: int,
     progress: _Progress = None,
+    weights: _Weights = None,
+    resolution: _Resolution = None,
 ) -> _Packed:
     """Take every partition some steps along a cherry chain of its own."""
 

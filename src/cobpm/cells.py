@@ -17,14 +17,19 @@ class Cells:
     column is named by the top `m` bits.
 
     Attributes:
-        codes: `floor(u * 2**52)` for the unit coordinate `u`, shape (d, n), one row per column.
-        sets: Index of the sample set that each point comes from, shape (n,).
+        codes: `floor(u * 2**52)` for the unit coordinate `u`, shape (d, rows), one row per column.
+        sets: Index of the sample set that each point comes from, shape (rows,).
         sizes: Number of points of each set, shape (S,).
+        weights: How many points each row stands for, shape (rows,); None for one.
+        resolution: Halvings that each column can take, shape (d,), where the codes have fewer than
+            52 bits; None for 52.
     """
 
     codes: NDArray[np.uint64]
     sets: NDArray[np.uint16]
     sizes: NDArray[np.int64]
+    weights: NDArray[np.uint32] | None = None
+    resolution: NDArray[np.uint8] | None = None
 
     @property
     def d(self) -> int:
@@ -34,4 +39,9 @@ class Cells:
     @property
     def n(self) -> int:
         """Number of points, all sets together."""
+        return int(self.sizes.sum())
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, which is what counting costs."""
         return int(self.codes.shape[1])

@@ -56,6 +56,7 @@ FOLDING = ("radius ranks", "radius arctan", "folded ranks", "folded arctan")
 BLIND = (*SHAPES, *TURNED, *FOLDING)  # to which point is of which set
 SEEING = ("means ranks", "means arctan", "spreads ranks", "spreads arctan")
 NAMES = (*BLIND, *SEEING)
+GRID = "grid"  # the frame of a sketch's own cells; see `cobpm.sketched`
 MOST_KNOTS = 2**13  # of ranks: finer than any cell, quick to search, and little to save
 LARGEST_WARP = 0.5  # of the logarithm of a power
 SMALLEST = 5e-324  # float above zero
@@ -183,7 +184,7 @@ class Frame:
     """A map of the user's space onto the unit cube: a turn or fold, if any, and a domain after it.
 
     Attributes:
-        name: One of `NAMES`.
+        name: One of `NAMES`, or `GRID`.
         domain: The map of each column onto [0, 1].
         before: What comes before it in a frame that is turned or folded, else None.
     """
@@ -200,7 +201,7 @@ class Frame:
     @property
     def blind(self) -> bool:
         """Whether the frame would be the same had the points been of other sets."""
-        return self.name in BLIND
+        return self.name in BLIND or self.name == GRID
 
     def turned(self, rows: FloatArray) -> FloatArray:
         """Points of the user in the columns of the domain."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from cobpm.partitions import Partitions
 
 LOG2 = float(np.log(2.0))
+MOST_TABLED = 2**22  # counts whose lnΓ the core looks up rather than works out
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,9 @@ class PaperModel:
         return np.diff(self.log_size(np.arange(most_leaves + 1.0)))
 
     def log_gamma(self) -> FloatArray:
-        """LnΓ(δ + n) for every count n that can occur: where the core reads leaf weights."""
-        return np.asarray(gammaln(self.delta + np.arange(max(self.sizes, default=0) + 2.0)))
+        """LnΓ(δ + n) for n = 0, 1, …: where the core reads the weights of all but huge leaves."""
+        entries = min(max(self.sizes, default=0) + 2, MOST_TABLED)
+        return np.asarray(gammaln(self.delta + np.arange(float(entries))))
 
     def log_leaf_probabilities(
         self, splits: IntArray, log_f: FloatArray

@@ -12,9 +12,10 @@ import numpy as np
 
 import cobpm
 from cobpm.samples import Samples
+from cobpm.sketched import Sketched
 
 
-def fingerprint(samples: Samples) -> str:
+def fingerprint(samples: Samples | Sketched) -> str:
     """A number in hexadecimal digits that any other points would change."""
     digest = hashlib.sha256()
     for values in samples.values:
@@ -22,7 +23,7 @@ def fingerprint(samples: Samples) -> str:
     return digest.hexdigest()
 
 
-def provenance(settings: Mapping[str, Any], samples: Samples) -> dict[str, Any]:
+def provenance(settings: Mapping[str, Any], samples: Samples | Sketched) -> dict[str, Any]:
     """What is needed to tell later how a result came about."""
     return {
         "cobpm": cobpm.__version__,

@@ -12,7 +12,7 @@ import numbers
 import reprlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -103,6 +103,11 @@ class Samples:
     def d(self) -> int:
         """Number of columns."""
         return len(self.columns)
+
+    def only(self, *which: int) -> Samples:
+        """Some of the sets, given by their numbers."""
+        names = tuple(self.names[k] for k in which)
+        return replace(self, names=names, values=tuple(self.values[k] for k in which))
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +239,60 @@ def as_points(points: Any, columns: Sequence[str], *, parameter: str, owner: str
     return table.values
 
 
+def as_chunk(
+    rows: Any, columns: Sequence[str] | None, *, missing: str, parameter: str, owner: str
+) -> tuple[FloatArray, tuple[str, ...], int]:
+    """Check some of the rows of a table that comes in pieces; a piece may be empty.
+
+    Args:
+        rows: The piece: an array or a data frame.
+        columns: The columns of the table; None if this is the first piece.
+        missing: "error" to refuse values that are missing or infinite, "drop" to leave out rows
+            that have one.
+        parameter: What the user calls the piece, for messages.
+        owner: The function that the user called, for messages.
+
+    Returns:
+        The rows with their columns in order, the names of the columns, and the number of rows that
+        were left out.
+    """
+    table, other = _read_table(rows, parameter, owner), "the rows before"
+    own = table.columns or ((table.label,) if table.label else None)
+    if columns is None:
+        columns = own or _default_columns(table.values.shape[1])
+    elif table.columns is not None and tuple(columns) != _default_columns(len(columns)):
+        _check_same_names(table.columns, columns, other, parameter, owner)
+    else:
+        _check_width(table, len(columns), other, parameter, owner)
+    dropped = 0
+    if missing == "drop":
+        whole = np.asarray(np.isfinite(table.values).all(axis=1))
+        dropped = len(whole) - int(np.count_nonzero(whole))
+        table = replace(table, values=table.values[whole]) if dropped else table
+    _check_finite(table, parameter, owner)
+    if table.columns is None or set(table.columns) != set(columns):
+        return table.values, tuple(columns), dropped
+    return _ordered(table, columns), tuple(columns), dropped
+
+
+def check_missing(missing: Any, *, owner: str) -> str:
+    """What to do with rows that have missing values."""
+    return check_choice(missing, ("error", "drop"), parameter="missing", owner=owner)
+
+
+def check_limits(bounds: Any, columns: Sequence[str], *, owner: str) -> FloatArray:
+    """Read limits of all columns, which points may lie beyond; forms as in `check_bounds`."""
+    pairs = _read_bounds(bounds, columns, "bounds", owner)
+    for column, (low, high) in zip(columns, pairs, strict=True):
+        if not -math.inf < low < high < math.inf:
+            seen = Seen(f"({low:g}, {high:g}) for column '{column}'")
+            way_out = "Values beyond the bounds will count at their ends."
+            if math.isnan(low):
+                seen = Seen(f"none for column '{column}'")
+            raise bad("bounds", owner, "be finite pairs with low < high", seen, way_out)
+    return pairs
+
+
 def _check_names(names: Sequence[str], count: int, owner: str) -> None:
     if not 1 <= count <= MOST_SETS:
         raise bad("samples", owner, f"hold 1 to {MOST_SETS} samples", Seen(f"{count} samples"))
@@ -307,20 +366,24 @@ def _ordered(table: _Table, columns: Sequence[str]) -> FloatArray:
 
 def _read(sample: Any, parameter: str, owner: str) -> _Table:
     """Turn one sample into a finite float64 matrix, with its column names if it has any."""
-    if isinstance(sample, np.ndarray | list | tuple | numbers.Number | str | bytes):
-        table = _read_array(sample, parameter, owner)
-    elif hasattr(sample, "toarray") and hasattr(sample, "nnz"):
-        seen = Seen(f"a sparse {type(sample).__name__}")
-        way_out = f"Convert it first: {parameter}.toarray()."
-        raise bad(parameter, owner, "be a dense array or a data frame", seen, way_out)
-    else:
-        table = _read_frame(sample, parameter, owner) or _read_array(sample, parameter, owner)
+    table = _read_table(sample, parameter, owner)
     if table.values.size == 0:
         seen = Seen("an empty sample ({} rows, {} columns)".format(*table.values.shape))
         way_out = "Check the filter or selection that produced it."
         raise bad(parameter, owner, "hold at least one point and one column", seen, way_out)
     _check_finite(table, parameter, owner)
     return table
+
+
+def _read_table(sample: Any, parameter: str, owner: str) -> _Table:
+    """The same for a sample that may be empty or have values that are not finite."""
+    if isinstance(sample, np.ndarray | list | tuple | numbers.Number | str | bytes):
+        return _read_array(sample, parameter, owner)
+    if hasattr(sample, "toarray") and hasattr(sample, "nnz"):
+        seen = Seen(f"a sparse {type(sample).__name__}")
+        way_out = f"Convert it first: {parameter}.toarray()."
+        raise bad(parameter, owner, "be a dense array or a data frame", seen, way_out)
+    return _read_frame(sample, parameter, owner) or _read_array(sample, parameter, owner)
 
 
 def _read_array(sample: Any, parameter: str, owner: str) -> _Table:

@@ -79,7 +79,7 @@ std::size_t SumTree::draw(double uniform) const {
   return i - capacity_;
 }
 
-Chain::Chain(Regions& regions, std::vector<double> log_gamma, const std::vector<double>& log_price, Kernel kernel, Random random)
+Chain::Chain(Regions& regions, LogGamma log_gamma, const std::vector<double>& log_price, Kernel kernel, Random random)
     : regions_(regions), log_gamma_(std::move(log_gamma)), kernel_(kernel), random_(random) {
   // From a single leaf a split is proposed surely, not with probability ½.
   for (std::size_t leaves = 0; leaves < log_price.size(); ++leaves) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "log_gamma.hpp"
 #include "monitor.hpp"
 #include "random.hpp"
 #include "recursion.hpp"
@@ -49,7 +50,7 @@ class SumTree {
 class Chain {
  public:
   // log_price[l] for l = 0 (unused), 1, 2, …; the chain refuses to grow past its end.
-  Chain(Regions& regions, std::vector<double> log_gamma, const std::vector<double>& log_price, Kernel kernel, Random random);
+  Chain(Regions& regions, LogGamma log_gamma, const std::vector<double>& log_price, Kernel kernel, Random random);
 
   void reset(Random random);                                      // back to a single leaf
   void start_from(const std::int16_t* splits, Monitor& monitor);  // from a single leaf to a partition in preorder
@@ -99,7 +100,7 @@ class Chain {
   void refresh();
 
   Regions& regions_;
-  std::vector<double> log_gamma_;
+  LogGamma log_gamma_;
   std::vector<Wide> price_;              // by the number of leaves before the split
   Kernel kernel_;
   Random random_;

@@ -20,6 +20,7 @@
 #include "ratio.hpp"
 #include "recursion.hpp"
 #include "regions.hpp"
+#include "sketch.hpp"
 #include "trees.hpp"
 
 namespace nb = nanobind;
@@ -32,6 +33,7 @@ template <class T, class... Shape>
 using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu, Shape...>;
 using Vector = nb::ndim<1>;
 using Matrix = nb::ndim<2>;
+using Cube = nb::ndim<3>;
 template <class T>
 using Out = nb::ndarray<nb::numpy, T>;
 using Progress = std::optional<nb::callable>;
@@ -60,16 +62,30 @@ Monitor::Poll poll_with(const Progress& progress) {
   };
 }
 
+using Weights = std::optional<In<std::uint32_t, Vector>>;
+using Resolution = std::optional<In<std::uint8_t, Vector>>;
+
 struct Cells {
   In<std::uint64_t, Matrix> codes;
   In<std::uint16_t, Vector> sets;
   int sets_count;
+  Weights weights = {};
+  Resolution resolution = {};
   Points points() const {
     if (codes.shape(1) != sets.shape(0)) throw std::invalid_argument("codes and sets differ in length");
     for (std::size_t i = 0; i < sets.shape(0); ++i) {
       if (sets.data()[i] >= sets_count) throw std::invalid_argument("a point belongs to a set that does not exist");
     }
-    return {codes.data(), sets.data(), codes.shape(1), static_cast<int>(codes.shape(0)), sets_count};
+    if (weights && weights->shape(0) != sets.shape(0)) throw std::invalid_argument("weights and sets differ in length");
+    for (std::size_t i = 0; weights && i < weights->shape(0); ++i) {
+      if (weights->data()[i] == 0) throw std::invalid_argument("a weight is zero");
+    }
+    if (resolution && resolution->shape(0) != codes.shape(0)) throw std::invalid_argument("a resolution is needed for each column");
+    for (std::size_t i = 0; resolution && i < resolution->shape(0); ++i) {
+      if (resolution->data()[i] > kBits) throw std::invalid_argument("a resolution is finer than the grid");
+    }
+    return {codes.data(), sets.data(), codes.shape(1), static_cast<int>(codes.shape(0)), sets_count,
+            weights ? weights->data() : nullptr, resolution ? resolution->data() : nullptr};
   }
 };
 
@@ -165,8 +181,9 @@ void bind_regions(nb::class_<T>& bound) {
 class Exact : public OnRegions {
  public:
   Exact(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, int base_depth, In<double, Vector> log_gamma,
-        int threads, Progress progress)
-      : OnRegions({codes, sets, sets_count}, base_depth, threads, progress), recursion_(*regions_, doubles(log_gamma)) {}
+        int threads, Progress progress, Weights weights, Resolution resolution)
+      : OnRegions({codes, sets, sets_count, weights, resolution}, base_depth, threads, progress),
+        recursion_(*regions_, LogGamma(doubles(log_gamma))) {}
 
   nb::tuple up(double log_tilt, int threads, Progress progress) {
     Monitor monitor(poll_with(progress), static_cast<double>(regions_->size()));
@@ -220,11 +237,12 @@ class Exact : public OnRegions {
 class Ratio : public OnRegions {
  public:
   Ratio(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, int base_depth, In<double, Vector> concentrations,
-        double stop, int threads, Progress progress)
-      : OnRegions({codes, sets, sets_count}, base_depth, threads, progress), recursion_(*regions_, doubles(concentrations), stop) {}
+        double stop, int threads, Progress progress, Weights weights, Resolution resolution)
+      : OnRegions({codes, sets, sets_count, weights, resolution}, base_depth, threads, progress),
+        recursion_(*regions_, doubles(concentrations), stop) {}
 
   void relabel(In<std::uint16_t, Vector> sets, int threads, Progress progress) {
-    const Cells cells{cells_.codes, sets, cells_.sets_count};
+    const Cells cells{cells_.codes, sets, cells_.sets_count, cells_.weights, cells_.resolution};
     const Points points = cells.points();
     Monitor monitor(poll_with(progress), 0.0);
     leaves_ = {};
@@ -246,6 +264,21 @@ class Ratio : public OnRegions {
     {
       nb::gil_scoped_release release;
       found = recursion_.permuted(seed, permutations, threads, monitor);
+    }
+    return give(std::move(found));
+  }
+
+  Out<double> given(In<std::uint32_t, Cube> drawn, int threads, Progress progress) {
+    const Points& points = regions_->points();
+    const std::size_t lanes = RatioRecursion::kLanes, kept = points.sets_count - 1;
+    if (drawn.shape(1) != points.n || drawn.shape(2) != kept * lanes) {
+      throw std::invalid_argument("counts are needed for each point, each set but the last and each of 8 permutations");
+    }
+    Monitor monitor(poll_with(progress), static_cast<double>(drawn.shape(0) * lanes));
+    std::vector<double> found;
+    {
+      nb::gil_scoped_release release;
+      found = recursion_.given(drawn.data(), static_cast<std::int64_t>(drawn.shape(0)), threads, monitor);
     }
     return give(std::move(found));
   }
@@ -298,13 +331,63 @@ class Ratio : public OnRegions {
   RatioRecursion::Leaves leaves_;
 };
 
+// Rows counted in cells, piece by piece.
+class Counter {
+ public:
+  Counter(const std::vector<In<double, Vector>>& cuts, const std::vector<bool>& even, int finest, int bits, std::size_t max_cells)
+      : counter_(grid(cuts, even), finest, bits, max_cells) {}
+
+  void add_rows(In<double, Matrix> rows) {
+    std::vector<const double*> values;
+    for (std::size_t j = 0; j < rows.shape(1); ++j) values.push_back(rows.data() + j);
+    nb::gil_scoped_release release;
+    counter_.add_rows(values, static_cast<std::ptrdiff_t>(values.size()), rows.shape(0));
+  }
+
+  void add_columns(const std::vector<In<double, Vector>>& columns) {
+    std::vector<const double*> values;
+    for (const auto& column : columns) {
+      if (column.shape(0) != columns[0].shape(0)) throw std::invalid_argument("columns differ in length");
+      values.push_back(column.data());
+    }
+    nb::gil_scoped_release release;
+    counter_.add_rows(values, 1, columns.empty() ? 0 : columns[0].shape(0));
+  }
+
+  void add_cells(In<std::uint64_t, Vector> keys, In<std::uint64_t, Vector> counts, int bits) {
+    if (keys.shape(0) != counts.shape(0)) throw std::invalid_argument("keys and counts differ in length");
+    nb::gil_scoped_release release;
+    counter_.add_cells(keys.data(), counts.data(), keys.shape(0), bits);
+  }
+
+  void coarsen(int bits) { counter_.coarsen(bits); }
+
+  nb::tuple cells() const {
+    std::vector<std::uint64_t> keys, counts;
+    counter_.cells(keys, counts);
+    return nb::make_tuple(give(std::move(keys)), give(std::move(counts)));
+  }
+
+  int bits() const { return counter_.bits(); }
+  std::size_t size() const { return counter_.size(); }
+
+ private:
+  static std::vector<GridColumn> grid(const std::vector<In<double, Vector>>& cuts, const std::vector<bool>& even) {
+    if (cuts.size() != even.size()) throw std::invalid_argument("columns differ in number");
+    std::vector<GridColumn> columns;
+    for (std::size_t j = 0; j < cuts.size(); ++j) columns.push_back({doubles(cuts[j]), even[j]});
+    return columns;
+  }
+  CellCounter counter_;
+};
+
 // A chain to look at move by move.
 class Walk {
  public:
   Walk(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, In<double, Vector> log_gamma,
        In<double, Vector> log_price, const std::string& kernel)
       : cells_{codes, sets, sets_count}, quiet_(nullptr, 0.0), regions_(cells_.points(), 0, 1, quiet_),
-        chain_(regions_, doubles(log_gamma), doubles(log_price), kernel_named(kernel), Random(0, 0)) {}
+        chain_(regions_, LogGamma(doubles(log_gamma)), doubles(log_price), kernel_named(kernel), Random(0, 0)) {}
   void split(std::size_t slot, int column) {
     if (slot >= static_cast<std::size_t>(chain_.leaves()) || column < 0 || column >= regions_.points().d) {
       throw std::out_of_range("no such leaf or column");
@@ -326,10 +409,12 @@ class Walk {
 
 nb::tuple run_chains(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, In<double, Vector> log_gamma,
                      In<double, Vector> log_price, const std::string& kernel, std::int64_t chains, std::int64_t burn_in,
-                     std::int64_t draws, std::int64_t thin, std::uint64_t seed, int threads, Progress progress) {
-  const Points points = Cells{codes, sets, sets_count}.points();
+                     std::int64_t draws, std::int64_t thin, std::uint64_t seed, int threads, Progress progress, Weights weights,
+                     Resolution resolution) {
+  const Points points = Cells{codes, sets, sets_count, weights, resolution}.points();
   const Kernel which = kernel_named(kernel);
-  const std::vector<double> gamma = doubles(log_gamma), price = doubles(log_price);
+  const LogGamma gamma(doubles(log_gamma));
+  const std::vector<double> price = doubles(log_price);
   Monitor monitor(poll_with(progress), static_cast<double>(chains) * (burn_in + draws * thin));
   std::vector<Partitions> parts(chains);
   std::vector<double> accepted(chains);
@@ -350,9 +435,10 @@ nb::tuple run_chains(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> 
 // Takes every partition `steps` steps further along a cherry chain of its own.
 nb::tuple move_on(In<std::uint64_t, Matrix> codes, In<std::uint16_t, Vector> sets, int sets_count, In<double, Vector> log_gamma,
                   In<double, Vector> log_price, In<std::int16_t, Vector> splits, In<std::int64_t, Vector> node_start,
-                  std::int64_t steps, std::uint64_t seed, int threads, Progress progress) {
-  const Points points = Cells{codes, sets, sets_count}.points();
-  const std::vector<double> gamma = doubles(log_gamma), price = doubles(log_price);
+                  std::int64_t steps, std::uint64_t seed, int threads, Progress progress, Weights weights, Resolution resolution) {
+  const Points points = Cells{codes, sets, sets_count, weights, resolution}.points();
+  const LogGamma gamma(doubles(log_gamma));
+  const std::vector<double> price = doubles(log_price);
   const std::size_t trees = node_start.shape(0) - 1;
   Monitor monitor(poll_with(progress), static_cast<double>(trees));
   Partitions all;
@@ -435,23 +521,37 @@ NB_MODULE(_core, m) {
   m.attr("BITS") = kBits;
   nb::class_<Exact> exact(m, "Exact");
   exact
-      .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, int, In<double, Vector>, int, Progress>(), "codes"_a,
-           "sets"_a, "sets_count"_a, "base_depth"_a, "log_gamma"_a, "threads"_a, "progress"_a = nb::none())
+      .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, int, In<double, Vector>, int, Progress, Weights, Resolution>(),
+           "codes"_a, "sets"_a, "sets_count"_a, "base_depth"_a, "log_gamma"_a, "threads"_a, "progress"_a = nb::none(),
+           "weights"_a = nb::none(), "resolution"_a = nb::none())
       .def("up", &Exact::up, "log_tilt"_a, "threads"_a, "progress"_a = nb::none())
       .def("draw", &Exact::draw, "cumulative"_a, "first"_a, "draws"_a, "seed"_a, "threads"_a, "progress"_a = nb::none())
       .def("expect", &Exact::expect, "region_values"_a, "empty_values"_a, "single_values"_a, "threads"_a, "progress"_a = nb::none());
   bind_regions(exact);
   nb::class_<Ratio> ratio(m, "Ratio");
   ratio
-      .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, int, In<double, Vector>, double, int, Progress>(), "codes"_a,
-           "sets"_a, "sets_count"_a, "base_depth"_a, "concentrations"_a, "stop"_a, "threads"_a, "progress"_a = nb::none())
+      .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, int, In<double, Vector>, double, int, Progress, Weights,
+                    Resolution>(),
+           "codes"_a, "sets"_a, "sets_count"_a, "base_depth"_a, "concentrations"_a, "stop"_a, "threads"_a, "progress"_a = nb::none(),
+           "weights"_a = nb::none(), "resolution"_a = nb::none())
       .def("relabel", &Ratio::relabel, "sets"_a, "threads"_a, "progress"_a = nb::none())
       .def("up", &Ratio::up, "threads"_a, "progress"_a = nb::none())
       .def("permuted", &Ratio::permuted, "seed"_a, "permutations"_a, "threads"_a, "progress"_a = nb::none())
+      .def("given", &Ratio::given, "drawn"_a, "threads"_a, "progress"_a = nb::none())
       .def("leaves", &Ratio::leaves, "least"_a, "progress"_a = nb::none())
       .def("at_points", &Ratio::at_points, "leaf_values"_a, "single_values"_a, "threads"_a, "progress"_a = nb::none())
       .def("draw", &Ratio::draw, "draws"_a, "seed"_a, "threads"_a, "progress"_a = nb::none(), "whole"_a = -1);
   bind_regions(ratio);
+  nb::class_<Counter>(m, "Counter")
+      .def(nb::init<const std::vector<In<double, Vector>>&, const std::vector<bool>&, int, int, std::size_t>(), "cuts"_a, "even"_a, "finest"_a,
+           "bits"_a, "max_cells"_a)
+      .def("add_rows", &Counter::add_rows, "rows"_a)
+      .def("add_columns", &Counter::add_columns, "columns"_a)
+      .def("add_cells", &Counter::add_cells, "keys"_a, "counts"_a, "bits"_a)
+      .def("coarsen", &Counter::coarsen, "bits"_a)
+      .def("cells", &Counter::cells)
+      .def_prop_ro("bits", &Counter::bits)
+      .def_prop_ro("size", &Counter::size);
   nb::class_<Walk>(m, "Walk")
       .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, In<double, Vector>, In<double, Vector>,
                     const std::string&>(),
@@ -459,9 +559,9 @@ NB_MODULE(_core, m) {
       .def("split", &Walk::split, "slot"_a, "column"_a)
       .def("moves", &Walk::moves);
   m.def("run_chains", &run_chains, "codes"_a, "sets"_a, "sets_count"_a, "log_gamma"_a, "log_price"_a, "kernel"_a, "chains"_a, "burn_in"_a,
-        "draws"_a, "thin"_a, "seed"_a, "threads"_a, "progress"_a = nb::none());
+        "draws"_a, "thin"_a, "seed"_a, "threads"_a, "progress"_a = nb::none(), "weights"_a = nb::none(), "resolution"_a = nb::none());
   m.def("move_on", &move_on, "codes"_a, "sets"_a, "sets_count"_a, "log_gamma"_a, "log_price"_a, "splits"_a, "node_start"_a, "steps"_a,
-        "seed"_a, "threads"_a, "progress"_a = nb::none());
+        "seed"_a, "threads"_a, "progress"_a = nb::none(), "weights"_a = nb::none(), "resolution"_a = nb::none());
   m.def("describe", &describe_trees, "splits"_a, "node_start"_a, "leaf_start"_a, "d"_a, "threads"_a);
   m.def("locate", &locate_points, "splits"_a, "node_start"_a, "leaf_start"_a, "codes"_a, "threads"_a);
   m.def("box_masses", &masses_in_boxes, "splits"_a, "node_start"_a, "leaf_start"_a, "masses"_a, "levels"_a, "indices"_a,

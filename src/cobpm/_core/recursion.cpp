@@ -46,7 +46,7 @@ class Recursion::Pool {
   std::vector<std::unique_ptr<double[]>> slabs_;
 };
 
-Recursion::Recursion(Regions& regions, std::vector<double> log_gamma)
+Recursion::Recursion(Regions& regions, LogGamma log_gamma)
     : regions_(regions), log_gamma_(std::move(log_gamma)), log_empty_(regions.points().sets_count * log_gamma_[0]) {}
 
 // log w(r) = Σ_s lnΓ(δ+n_s) + depth·ln2·Σ_s n_s

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "log_gamma.hpp"
 #include "monitor.hpp"
 #include "partitions.hpp"
 #include "regions.hpp"
@@ -27,8 +28,7 @@ struct Series {
 
 class Recursion {
  public:
-  // log_gamma[n] = lnΓ(δ+n): all the recursion needs to know of the model's leaf weights.
-  Recursion(Regions& regions, std::vector<double> log_gamma);
+  Recursion(Regions& regions, LogGamma log_gamma);
 
   void up(double log_tilt, int threads, Monitor& monitor);
   Series root() const { return series(regions_.root(), 0); }
@@ -62,7 +62,7 @@ class Recursion {
   void for_regions_upward(Pool& pool, int threads, Monitor& monitor, Visit visit) const;
 
   Regions& regions_;
-  std::vector<double> log_gamma_;
+  LogGamma log_gamma_;
   double log_empty_ = 0.0;  // log weight of a region without points
   double log_tilt_ = 0.0;
   std::vector<double> empty_values_, single_values_;

@@ -34,6 +34,9 @@ std::uint64_t multisets(std::uint64_t n, std::uint64_t k) {
 Regions::Regions(Points points, int base_depth, int threads, Monitor& monitor) : points_(points), base_depth_(base_depth) {
   if (base_depth < 0 || base_depth > 30) throw std::invalid_argument("base depth must lie between 0 and 30");
   if (points.d > INT16_MAX || points.n > INT32_MAX - 8) throw std::invalid_argument("more columns or points than can be numbered");
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < points.n; ++i) all += points.weight(i);
+  if (all > UINT32_MAX) throw std::invalid_argument("more points than can be counted");
   if (points.d == 0) base_depth_ = 0;  // no column to halve: the whole space is one region
   lay_out();
   count(threads, monitor);
@@ -110,7 +113,12 @@ void Regions::count_base(int threads, Monitor& monitor) {
         for (std::size_t i = 0; i < block; ++i) key[i] = static_cast<Code>((key[i] << level) | (code[i] >> drop));
       }
       const std::uint16_t* set = points_.sets + start;
-      for (std::size_t i = 0; i < block; ++i) ++row[static_cast<std::size_t>(key[i]) * s + set[i]];
+      if (points_.weights) {
+        const std::uint32_t* weight = points_.weights + start;
+        for (std::size_t i = 0; i < block; ++i) row[static_cast<std::size_t>(key[i]) * s + set[i]] += weight[i];
+      } else {
+        for (std::size_t i = 0; i < block; ++i) ++row[static_cast<std::size_t>(key[i]) * s + set[i]];
+      }
     }
   });
 }
@@ -121,7 +129,7 @@ void Regions::count(int threads, Monitor& monitor) {
   counts_.resize(std::max(counts_.size(), static_cast<std::size_t>(cells_ * s)));
   std::fill_n(counts_.begin(), cells_ * s, 0);
   if (base == 0) {
-    for (std::size_t i = 0; i < points_.n; ++i) ++counts_[points_.sets[i]];
+    for (std::size_t i = 0; i < points_.n; ++i) add(counts_.data(), i);
   } else if (base <= 16) {
     count_base<std::uint16_t>(threads, monitor);
   } else {
@@ -191,8 +199,12 @@ Ref Regions::unpack(std::int32_t kid) const {
 
 void Regions::children(std::int64_t id, int depth, int column, Ref& lower, Ref& upper) const {
   if (dense_inner(id)) {
-    const std::int64_t offset = id - depth_start_[depth];
-    const Halving half = halving(depth, offset >> depth, column);
+    const std::int64_t offset = id - depth_start_[depth], vector = offset >> depth;
+    if (points_.resolution && levels_[depth][vector * points_.d + column] >= points_.resolution[column]) {
+      lower = upper = {Ref::kNone};
+      return;
+    }
+    const Halving half = halving(depth, vector, column);
     const std::int64_t first = half.lower(offset & ((std::int64_t{1} << depth) - 1));
     lower = {first};
     upper = {first + half.upper_offset()};
@@ -236,7 +248,7 @@ void Regions::relabel(const std::uint16_t* sets, int threads, Monitor& monitor) 
     const std::int64_t id = cells_ + static_cast<std::int64_t>(i);
     std::uint32_t* row = counts_.data() + id * s;
     std::fill_n(row, s, 0);
-    for (const std::uint32_t point : points_in(id)) ++row[sets[point]];
+    for (const std::uint32_t point : points_in(id)) add(row, point);
   });
 }
 
@@ -256,12 +268,13 @@ void Regions::find_points(const std::vector<std::int64_t>& ids, int threads, Mon
     const std::size_t i = from_parent[task];
     const Grown& region = grown_[ids[i] - cells_];
     const List& parent = lists_.at(region.parent);
-    if (parent->size() == total(ids[i])) {  // an empty half was cut off: share the list
+    // An empty half was cut off: share the list. (Totals of weighted points say nothing of how many there are.)
+    if (!points_.weights && parent->size() == total(ids[i])) {
       made[i] = {ids[i], parent};
       return;
     }
     auto list = std::make_shared<std::vector<std::uint32_t>>();
-    list->reserve(total(ids[i]));
+    list->reserve(std::min<std::size_t>(total(ids[i]), parent->size()));
     const int shift = kBits - level(ids[i], region.column);
     for (const std::uint32_t point : *parent) {
       if (((points_.code(region.column, point) >> shift) & 1) == region.upper) list->push_back(point);
@@ -276,7 +289,7 @@ void Regions::find_points(const std::vector<std::int64_t>& ids, int threads, Mon
     for (const std::size_t i : wanted) {
       slot[ids[i]] = lists.size();
       lists.push_back(std::make_shared<std::vector<std::uint32_t>>());
-      lists.back()->reserve(total(ids[i]));
+      lists.back()->reserve(std::min<std::size_t>(total(ids[i]), points_.n));
     }
     for (std::size_t point = 0; point < points_.n; ++point) {
       if (point % (1 << 16) == 0) monitor.check();
@@ -336,14 +349,14 @@ void Regions::expand(const std::vector<std::int64_t>& wanted, int threads, Monit
       half.counts.assign(2 * d * s, 0);
       half.single.assign(2 * d, -1);
       for (int column = 0; column < d; ++column) {
-        if (levels[column] == kBits) continue;
+        if (levels[column] >= points_.finest(column)) continue;
         const int shift = kBits - 1 - levels[column];
         std::uint32_t* count = half.counts.data() + 2 * column * s;
         std::int64_t* single = half.single.data() + 2 * column;
         monitor.check();
         for (const std::uint32_t point : list) {
           const int upper = (points_.code(column, point) >> shift) & 1;
-          ++count[upper * s + points_.sets[point]];
+          add(count + upper * s, point);
           single[upper] = point;
         }
       }
@@ -365,7 +378,7 @@ void Regions::expand(const std::vector<std::int64_t>& wanted, int threads, Monit
       const std::int64_t at = static_cast<std::int64_t>(kids_.size());
       kids_.resize(at + 2 * d, Ref::kNone);
       for (int column = 0; column < d; ++column) {
-        if (levels_of(id)[column] == kBits) continue;
+        if (levels_of(id)[column] >= points_.finest(column)) continue;
         for (int upper = 0; upper < 2; ++upper) {
           const int half = 2 * column + upper;
           kids_[at + half] = link(id, key, witness, column, upper, halves[i].counts.data() + half * s, halves[i].single[half]);

@@ -25,7 +25,11 @@ struct Points {
   std::size_t n;
   int d;
   int sets_count;
+  const std::uint32_t* weights = nullptr;    // how often a point counts; once, if there are none
+  const std::uint8_t* resolution = nullptr;  // halvings that each column can take; kBits, if not given
 
+  std::uint32_t weight(std::size_t point) const { return weights ? weights[point] : 1; }
+  int finest(int column) const { return resolution ? resolution[column] : kBits; }
   std::uint64_t code(int column, std::size_t point) const { return codes[column * n + point]; }
   // Whether a point lies in the upper half of the interval that `level` halvings of a column lead to. Past the end of the grid all points
   // count as lower, here as in trees.cpp.
@@ -34,7 +38,7 @@ struct Points {
   }
 };
 
-// What a split leads to: a region with two points or more (id ≥ 0), or something so simple that it is never stored.
+// What a split leads to: a region with two points or more (counted by weight) (id ≥ 0), or something so simple that it is never stored.
 struct Ref {
   enum : std::int64_t { kEmpty = -1, kSingle = -2, kNone = -3 };  // kNone: the column cannot be halved any further
   std::int64_t id;
@@ -54,6 +58,7 @@ class Regions {
   Ref root() const { return classify(0); }
   int depth(std::int64_t id) const;
   int level(std::int64_t id, int column) const;
+  int level(int depth, std::int64_t vector, int column) const { return levels_[depth][vector * points_.d + column]; }  // in the dense part
   const std::uint32_t* counts(std::int64_t id) const { return &counts_[id * points_.sets_count]; }
   std::uint32_t total(std::int64_t id) const { return totals_[id]; }
   // Dense regions above the base depth can be split as they are; others once they were grown.
@@ -119,6 +124,7 @@ class Regions {
   void count(int threads, Monitor& monitor);
   template <class Code>
   void count_base(int threads, Monitor& monitor);
+  void add(std::uint32_t* row, std::size_t point) const { row[points_.sets[point]] += points_.weight(point); }
   bool dense_inner(std::int64_t id) const { return id < depth_start_[base_depth_]; }
   std::int64_t kids_of(std::int64_t id) const;
   Ref classify(std::int64_t id) const;

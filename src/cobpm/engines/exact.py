@@ -68,7 +68,7 @@ def deepest_within(cells: Cells, max_regions: int) -> int:
         depth < DEEPEST
         and d > 0
         and dense_regions(d, depth + 1) <= max_regions
-        and comb(depth + d, depth + 1) * max(cells.n, 40 * d) <= MOST_VISITS  # tables are d wide
+        and comb(depth + d, depth + 1) * max(cells.rows, 40 * d) <= MOST_VISITS  # tables are d wide
     ):
         depth += 1
     return depth
@@ -84,7 +84,15 @@ def start(cells: Cells, model: PaperModel, depth: int, plan: Plan) -> _core.Exac
     """Count the points of every region down to a depth."""
     progress = plan.follow(f"counting points in {dense_regions(cells.d, depth):,} regions")
     return _core.Exact(
-        cells.codes, cells.sets, len(cells.sizes), depth, model.log_gamma(), plan.threads, progress
+        cells.codes,
+        cells.sets,
+        len(cells.sizes),
+        depth,
+        model.log_gamma(),
+        plan.threads,
+        progress,
+        cells.weights,
+        cells.resolution,
     )
 
 

@@ -37,6 +37,8 @@ def run(cells: Cells, model: PaperModel, plan: Plan, reason: str) -> Fit:
         plan.seed,
         plan.threads,
         plan.follow("running chains"),
+        cells.weights,
+        cells.resolution,
     )
     partitions = Partitions.from_core(packed, cells.d)
     found = judge(partitions, model, plan.chains)
@@ -56,7 +58,7 @@ def run(cells: Cells, model: PaperModel, plan: Plan, reason: str) -> Fit:
 
 def most_leaves(cells: Cells) -> int:
     """The length of the price table: chains go no further than this many leaves."""
-    return cells.n + 2000
+    return cells.rows + 2000
 
 
 def judge(partitions: Partitions, model: PaperModel, chains: int) -> tuple[Convergence, ...]:

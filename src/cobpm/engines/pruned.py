@@ -214,7 +214,12 @@ def columns_to_start_from(gains: FloatArray, which: int, seed: int) -> IntArray:
 
 def restricted(cells: Cells, columns: IntArray) -> Cells:
     """The same points seen in some of the columns only."""
-    return replace(cells, codes=np.ascontiguousarray(cells.codes[columns]))
+    finest = cells.resolution
+    return replace(
+        cells,
+        codes=np.ascontiguousarray(cells.codes[columns]),
+        resolution=None if finest is None else finest[columns],
+    )
 
 
 def from_few_columns(
@@ -253,6 +258,8 @@ def move_on(
         seed,
         plan.threads,
         plan.follow("moving draws along chains"),
+        cells.weights,
+        cells.resolution,
     )
     return Partitions.from_core(packed, cells.d)
 

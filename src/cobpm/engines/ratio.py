@@ -29,6 +29,7 @@ from cobpm.frames import Frame
 from cobpm.partitions import Partitions
 from cobpm.ratio_model import RatioModel
 from cobpm.samples import Samples
+from cobpm.sketched import Sketched, encode
 
 POWER = 0.1  # of the evidence, in a frame's weight
 NEGLIGIBLE = 1e-4  # probability of reaching a region, below which it counts as a leaf
@@ -57,11 +58,11 @@ class View:
         return self.model.cut_probability(self.log_evidence - self.model.log_same())
 
 
-def look(samples: Samples, frames: Sequence[Frame], plan: Plan) -> list[View]:
+def look(samples: Samples | Sketched, frames: Sequence[Frame], plan: Plan) -> list[View]:
     """Sum over all partitions in each frame."""
     views = []
     for number, frame in enumerate(frames):
-        cells = frame.encode(samples)
+        cells = encode(samples, frame)
         model = RatioModel(cells.d, samples.sizes)
         depth = depth_for(cells, plan.max_regions // len(frames))
         follow = plan.follow(f"frame {number + 1} of {len(frames)}")
@@ -74,6 +75,8 @@ def look(samples: Samples, frames: Sequence[Frame], plan: Plan) -> list[View]:
             model.stop,
             plan.threads,
             follow,
+            cells.weights,
+            cells.resolution,
         )
         views.append(View(frame, model, recursion, recursion.up(plan.threads, follow), depth))
         if follow is not None:  # the core has nothing to tell of what is quickly done
@@ -110,7 +113,7 @@ def same_probability_of(views: Sequence[View]) -> float:
     return float(expit(np.log(stop) - np.log1p(-stop) - factor))
 
 
-def run(samples: Samples, frames: Sequence[Frame], plan: Plan) -> Fit:
+def run(samples: Samples | Sketched, frames: Sequence[Frame], plan: Plan) -> Fit:
     """Look through all frames, weigh them, and draw."""
     views = look(samples, frames, plan)
     weights, same = weights_of(views), same_probability_of(views)
