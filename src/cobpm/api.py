@@ -105,7 +105,9 @@ def compare(
     Raises:
         InputError: If an argument cannot be used, saying what would do.
     """
-    samples = as_sets([x, y], owner="compare", names=("x", "y"), parameters=("x", "y"))
+    samples = as_sets(
+        [x, y], owner="compare", names=("x", "y"), parameters=("x", "y"), bounds=bounds
+    )
     post = _posterior(
         samples,
         "compare",
@@ -171,7 +173,7 @@ def fit(
     Returns:
         The posterior; name the two sets a divergence is between: `post.draws("kl", "a", "b")`.
     """
-    found = as_sets(samples, owner="fit")
+    found = as_sets(samples, owner="fit", bounds=bounds)
     if model is None:
         model = "ratio" if len(found.names) > 1 else "paper"
     post = _posterior(
@@ -245,7 +247,7 @@ def pairwise(
     owner = "pairwise"
     found: Samples | Sketched
     if groups is None:
-        found = as_sets(samples, owner=owner)
+        found = as_sets(samples, owner=owner, bounds=settings.get("bounds"))
     else:
         found = as_groups(samples, groups, owner=owner)
     if len(found.names) < 2:

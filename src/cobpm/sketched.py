@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cobpm import clusters
 from cobpm.arrays import FloatArray, IntArray
 from cobpm.cells import Cells
 from cobpm.column_map import BITS, ColumnMap
@@ -25,7 +26,7 @@ from cobpm.frames import GRID, NAMES, SHAPES, Frame, check_frames, fit_frames
 from cobpm.grid import Grid
 from cobpm.grid_builder import quantile_points
 from cobpm.samples import Samples, Seen, as_samples, bad, check_bounds
-from cobpm.sketch import Sketch
+from cobpm.sketch import MAX_CELLS, Sketch, needs_rows
 
 MOST_ROWS = 2**32 - 1  # of all sets together: the core counts in 32 bits
 SKETCH_FRAMES = (GRID, *SHAPES)
@@ -42,6 +43,7 @@ class Sketched:
         grid: Where the cells lie.
         bits: Bits of their names.
         notices: Sentences for the user.
+        bounded: Whether the grid was made within the bounds that came with the rows.
     """
 
     names: tuple[str, ...]
@@ -50,6 +52,7 @@ class Sketched:
     grid: Grid
     bits: int
     notices: tuple[str, ...] = ()
+    bounded: bool = False
 
     @classmethod
     def of(cls, sketch: Sketch, owner: str) -> Sketched:
@@ -206,17 +209,20 @@ def as_sets(
     owner: str,
     names: Sequence[str] | None = None,
     parameters: Sequence[str] | None = None,
+    bounds: Any = None,
 ) -> Samples | Sketched:
     """Samples as `as_samples` reads them; or sketches, if there is one among them.
 
-    Rows beside a sketch are counted on its grid.
+    Rows beside a sketch are counted on its grid. Where there are collections of Dask, all sets are
+    counted, on a grid within the bounds, if given, or else one by ranks.
     """
     if isinstance(sets, Sketch):
         return Sketched.of(sets, owner)
     listed = list(sets.values()) if isinstance(sets, Mapping) else sets
     is_list = isinstance(listed, list | tuple)
     leader = next((s for s in listed if isinstance(s, Sketch)), None) if is_list else None
-    if leader is None:
+    collections = [clusters.is_collection(s) for s in listed] if is_list else []
+    if leader is None and not any(collections):
         return as_samples(sets, owner=owner, names=names, parameters=parameters)
     keys = list(sets) if isinstance(sets, Mapping) else list(range(len(listed)))
     if names is None:
@@ -224,7 +230,23 @@ def as_sets(
     parameters = [f"samples[{key!r}]" for key in keys] if parameters is None else parameters
     if len(set(names)) < len(names):
         raise bad("samples", owner, "have names that differ as text", Seen(f"{list(names)}"))
-    found = []
+    said = clusters.notices(
+        [p for p, remote in zip(parameters, collections, strict=True) if remote],
+        looked=leader is None and needs_rows(bounds),
+    )
+    if leader is None:
+        sketch = clusters.sketch(
+            dict(zip(names, listed, strict=True)),
+            parameters,
+            owner=owner,
+            grid=None,
+            bounds=bounds,
+            max_cells=MAX_CELLS,
+            missing="error",
+        )
+        found = Sketched.of(sketch, owner)
+        return replace(found, notices=(*said, *found.notices), bounded=bounds is not None)
+    sketches = []
     for one, name, parameter in zip(listed, names, parameters, strict=True):
         if not isinstance(one, Sketch):
             # A sketch must not lose cells to rows that could have more.
@@ -235,8 +257,9 @@ def as_sets(
                 way_out = f"Pass it by itself: {owner}(sketch)."
             raise bad(parameter, owner, "be a sketch of one set", seen, way_out)
         leader.grid.check_same(one.grid, owner)
-        found.append(one.rename(name) if one.names != (name,) else one)
-    return Sketched.of(Sketch.merge(found), owner)
+        sketches.append(one.rename(name) if one.names != (name,) else one)
+    found = Sketched.of(Sketch.merge(sketches), owner)
+    return replace(found, notices=(*said, *found.notices))
 
 
 def encode(samples: Samples | Sketched, frame: Frame) -> Cells:
@@ -248,7 +271,7 @@ def check_any_bounds(bounds: Any, samples: Samples | Sketched, *, owner: str) ->
     """Read bounds, which sketches have no use for."""
     if isinstance(samples, Samples):
         return check_bounds(bounds, samples, owner=owner)
-    if bounds is not None:
+    if bounds is not None and not samples.bounded:
         way_out = "A sketch has the bounds of its grid: Sketch.of(rows, bounds=...)."
         raise bad("bounds", owner, "be left out with sketches", bounds, way_out)
     return None
