@@ -11,7 +11,7 @@ cluster does the work, and else Dask's own scheduler.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -101,8 +101,8 @@ def sketch(
     builder = SketchBuilder(grid, max_cells=max_cells)
     for name, values, dropped in here:
         builder._count(name, values, dropped)
-    counted = _run(count_piece, work, (grid, max_cells), Sketch.merge, together)
-    return Sketch.merge([builder.sketch(), *counted]).select(*sets)
+    counted = _run(count_piece, work, (grid, max_cells), merge_counts, together)
+    return merge_counts(builder.sketch(), *counted).select(*sets)
 
 
 def notices(parameters: Sequence[str], *, looked: bool) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ def _look(work: list[Any], here: list[Any], columns: tuple[str, ...], together: 
     builder = GridBuilder(columns)
     for _, values, _ in here:
         builder.add(values)
-    return add_up([builder, *_run(look_at_piece, work, (columns,), add_up, together)])
+    return merge_looks(builder, *_run(look_at_piece, work, (columns,), merge_looks, together))
 
 
 # --- what the workers run ------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def look_at_piece(piece: Any, one: Counting, where: str, columns: tuple[str, ...
     return builder
 
 
-def add_up(builders: Iterable[GridBuilder]) -> GridBuilder:
+def merge_looks(*builders: GridBuilder) -> GridBuilder:
     """One builder that has seen what all have."""
     return reduce(add, builders)
 
@@ -152,6 +152,11 @@ def count_piece(piece: Any, one: Counting, where: str, grid: Grid, max_cells: in
     builder = SketchBuilder(grid, max_cells=max_cells)
     builder._count(one.name, values, dropped)
     return builder.sketch()
+
+
+def merge_counts(*sketches: Sketch) -> Sketch:
+    """One sketch of what all have counted."""
+    return Sketch.merge(sketches)
 
 
 @contextmanager
@@ -204,7 +209,7 @@ def _run(
     function: Callable[..., Any],
     work: list[tuple[Counting, str, Any]],
     shared: tuple[Any, ...],
-    merge: Callable[[list[Any]], Any],
+    merge: Callable[..., Any],
     together: int,
 ) -> list[Any]:
     """Call a function on each piece and merge what comes out: at most one thing in the end."""
@@ -217,7 +222,7 @@ def _run(
     found = [call(piece, one, where, *same) for one, where, piece in work]
     while len(found) > 1:
         groups = [found[k : k + together] for k in range(0, len(found), together)]
-        found = [join(group) if len(group) > 1 else group[0] for group in groups]
+        found = [join(*group) if len(group) > 1 else group[0] for group in groups]
     try:
         return list(dask.compute(*found))
     except InputError as error:
