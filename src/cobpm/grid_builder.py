@@ -28,6 +28,7 @@ from cobpm.grid import Grid
 from cobpm.samples import Seen, as_chunk, bad, check_missing
 
 MOST_BINS = 2**16  # of a column
+FEW_BINS = 2**10
 SUMMARY = 2**14  # points that stand for a column when its map is fitted
 MOST_KNOTS = 2**10 + 1  # of a map: it is saved with every sketch
 HELD_BACK = 2**17  # rows that are gathered before they are counted
@@ -106,7 +107,10 @@ class Bins:
         if low[0] == high[-1]:
             return _around(float(low[0]))
         mixed = (self.counts > total // int(SUMMARY**0.5)) & (low < high)
-        points = quantile_points(low, np.where(mixed, low, high), self.counts)
+        counts = self.counts
+        if len(counts) <= FEW_BINS:  # so few values can have cells of their own, the rare ones too
+            counts = np.maximum(counts, total // FEW_BINS)
+        points = quantile_points(low, np.where(mixed, low, high), counts)
         column, _ = fit_column(points, None, partial(by_ranks, most=MOST_KNOTS))
         return _widened(column, dict(zip(low[mixed].tolist(), high[mixed].tolist(), strict=True)))
 

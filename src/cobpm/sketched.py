@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -210,19 +211,21 @@ def as_sets(
     names: Sequence[str] | None = None,
     parameters: Sequence[str] | None = None,
     bounds: Any = None,
+    most_cells: int | None = None,
 ) -> Samples | Sketched:
     """Samples as `as_samples` reads them; or sketches, if there is one among them.
 
     Rows beside a sketch are counted on its grid. Where there are collections of Dask, all sets are
-    counted, on a grid within the bounds, if given, or else one by ranks.
+    counted, on a grid within the bounds, if given, or else one by ranks. A sketch of more than
+    `most_cells` is made coarser.
     """
     if isinstance(sets, Sketch):
         return Sketched.of(sets, owner)
     listed = list(sets.values()) if isinstance(sets, Mapping) else sets
     is_list = isinstance(listed, list | tuple)
     leader = next((s for s in listed if isinstance(s, Sketch)), None) if is_list else None
-    collections = [clusters.is_collection(s) for s in listed] if is_list else []
-    if leader is None and not any(collections):
+    remote = [clusters.is_collection(s) for s in listed] if is_list else []
+    if leader is None and not any(remote):
         return as_samples(sets, owner=owner, names=names, parameters=parameters)
     keys = list(sets) if isinstance(sets, Mapping) else list(range(len(listed)))
     if names is None:
@@ -230,11 +233,9 @@ def as_sets(
     parameters = [f"samples[{key!r}]" for key in keys] if parameters is None else parameters
     if len(set(names)) < len(names):
         raise bad("samples", owner, "have names that differ as text", Seen(f"{list(names)}"))
-    said = clusters.notices(
-        [p for p, remote in zip(parameters, collections, strict=True) if remote],
-        looked=leader is None and needs_rows(bounds),
-    )
-    if leader is None:
+    if leader is not None:
+        sketch = _on_grid_of(leader, listed, names, parameters, owner)
+    else:
         sketch = clusters.sketch(
             dict(zip(names, listed, strict=True)),
             parameters,
@@ -244,10 +245,26 @@ def as_sets(
             max_cells=MAX_CELLS,
             missing="error",
         )
-        found = Sketched.of(sketch, owner)
-        return replace(found, notices=(*said, *found.notices), bounded=bounds is not None)
-    sketches = []
-    for one, name, parameter in zip(listed, names, parameters, strict=True):
+    said = clusters.notices(
+        list(compress(parameters, remote)), looked=leader is None and needs_rows(bounds)
+    )
+    coarse = sketch if most_cells is None else sketch.within(most_cells)
+    found = Sketched.of(coarse, owner)
+    said += found.notices
+    if coarse.cells < sketch.cells:
+        said += (
+            f"The sketch was brought from {sketch.cells:,} cells to {coarse.cells:,}, with "
+            f"{coarse.bits} bits of {sketch.bits}, to bound the time.",
+        )
+    return replace(found, notices=said, bounded=leader is None and bounds is not None)
+
+
+def _on_grid_of(
+    leader: Sketch, sets: Sequence[Any], names: Sequence[str], parameters: Sequence[str], owner: str
+) -> Sketch:
+    """One sketch of all sets, those that are no sketches counted on the grid of one that is."""
+    found = []
+    for one, name, parameter in zip(sets, names, parameters, strict=True):
         if not isinstance(one, Sketch):
             # A sketch must not lose cells to rows that could have more.
             one = Sketch.of({name: one}, grid=leader.grid, max_cells=leader.max_cells)
@@ -257,9 +274,8 @@ def as_sets(
                 way_out = f"Pass it by itself: {owner}(sketch)."
             raise bad(parameter, owner, "be a sketch of one set", seen, way_out)
         leader.grid.check_same(one.grid, owner)
-        sketches.append(one.rename(name) if one.names != (name,) else one)
-    found = Sketched.of(Sketch.merge(sketches), owner)
-    return replace(found, notices=(*said, *found.notices))
+        found.append(one.rename(name) if one.names != (name,) else one)
+    return Sketch.merge(found)
 
 
 def encode(samples: Samples | Sketched, frame: Frame) -> Cells:

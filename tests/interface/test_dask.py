@@ -1,4 +1,4 @@
-"""Dask collections on a cluster of several processes: the answers of rows in memory, bit for bit."""
+"""Dask collections on a cluster of processes: the answers of rows in memory, bit for bit."""
 
 import os
 import signal
@@ -22,6 +22,8 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
 SIZES = (0, 3_000, 1, 70, 0, 12, 500)  # rows of the partitions
+ROWS = sum(SIZES)
+BOUNDS = {"size": (-2, 3), "count": (0, 16), "when": (1.7e9, 1.8e9)}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,7 @@ def cluster():
         yield client
 
 
-def table(seed, shift=0.0, rows=sum(SIZES)):
+def table(seed, shift=0.0, rows=ROWS):
     rng = np.random.default_rng(seed)
     return pd.DataFrame(
         {
@@ -68,9 +70,7 @@ def assert_same(found, wanted):
 
 
 @pytest.mark.parametrize("max_cells", [200, 1_000_000])
-@pytest.mark.parametrize(
-    "bounds", [None, {"size": (-2, 3), "count": (0, 16), "when": (1.7e9, 1.8e9)}]
-)
+@pytest.mark.parametrize("bounds", [None, BOUNDS], ids=["ranks", "bounds"])
 def test_sketches(cluster, bounds, max_cells):
     x, y = table(1), table(2, 0.3)
     wanted = Sketch.of({"x": x, "y": y}, bounds=bounds, max_cells=max_cells)
@@ -126,6 +126,15 @@ def test_fit_pairwise_and_bounds(cluster):
     wanted = cobpm.pairwise(sketch, rng=5, draws=100)
     found = cobpm.pairwise(pieces, bounds=bounds, rng=5, draws=100)
     assert found.matrix.tobytes() == wanted.matrix.tobytes()
+
+
+def test_test(cluster):
+    x, y = table(1), table(2, 0.1)
+    sketch = Sketch.of({"x": x, "y": y}, bounds=BOUNDS)
+    wanted = cobpm.test(sketch.select("x"), sketch.select("y"), permutations=99, rng=5)
+    found = cobpm.test(in_pieces(x), in_pieces(y), bounds=BOUNDS, permutations=99, rng=5)
+    assert (found.statistic, found.pvalue) == (wanted.statistic, wanted.pvalue)
+    assert "Dask" in found.notices[0]
 
 
 def test_beside_a_sketch(cluster):
