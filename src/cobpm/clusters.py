@@ -23,8 +23,8 @@ import numpy as np
 from cobpm.arrays import FloatArray
 from cobpm.grid import Grid
 from cobpm.grid_builder import GridBuilder
-from cobpm.samples import InputError, Seen, as_chunk, bad, check_count
-from cobpm.sketch import Sketch, SketchBuilder, needs_rows
+from cobpm.samples import InputError, Seen, as_chunk, as_group_chunk, bad, check_count
+from cobpm.sketch import MAX_CELLS, Sketch, SketchBuilder, needs_rows
 
 TOGETHER = 8  # pieces that are merged in one step
 
@@ -36,26 +36,34 @@ def is_collection(rows: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Counting:
-    """What the workers need to know of one set.
+class Source:
+    """What the workers need to know of the rows that they are to read.
 
     Attributes:
         name: Name of the set.
         parameter: What the user calls it, for messages.
         owner: The function that the user called, for messages.
         missing: What to do with rows that have missing values; see `Sketch.of`.
+        groups: Name of the column that says which set a row is of, where there are several.
     """
 
     name: str
     parameter: str
     owner: str
-    missing: str
+    missing: str = "error"
+    groups: str | None = None
 
-    def read(self, rows: Any, columns: Sequence[str] | None) -> tuple[FloatArray, Any, int]:
-        """Check some rows; see `as_chunk`."""
-        return as_chunk(
+    def read(
+        self, rows: Any, columns: Sequence[str] | None
+    ) -> tuple[dict[str, tuple[FloatArray, int]], tuple[str, ...]]:
+        """Check some rows: those of each set, how many were dropped; and the columns."""
+        if self.groups is not None:
+            sets, columns = as_group_chunk(rows, self.groups, columns, owner=self.owner)
+            return {name: (values, 0) for name, values in sets.items()}, columns
+        values, columns, dropped = as_chunk(
             rows, columns, missing=self.missing, parameter=self.parameter, owner=self.owner
         )
+        return {self.name: (values, dropped)}, columns
 
 
 def sketch(
@@ -63,10 +71,10 @@ def sketch(
     parameters: Sequence[str],
     *,
     owner: str,
-    grid: Grid | None,
-    bounds: Any,
-    max_cells: int,
-    missing: str,
+    grid: Grid | None = None,
+    bounds: Any = None,
+    max_cells: int = MAX_CELLS,
+    missing: str = "error",
     together: int = TOGETHER,
 ) -> Sketch:
     """Count sets some of which are collections; see `Sketch.of`.
@@ -81,28 +89,59 @@ def sketch(
         missing: What to do with missing values.
         together: Pieces that are merged in one step.
     """
-    max_cells = check_count(max_cells, parameter="max_cells", owner=owner)
+    sources = [
+        (Source(name, parameter, owner, missing), rows)
+        for (name, rows), parameter in zip(sets.items(), parameters, strict=True)
+    ]
+    return _sketch(sources, grid, bounds, max_cells, together).select(*sets)
+
+
+def sketch_groups(table: Any, groups: Any, *, owner: str, bounds: Any = None) -> Sketch:
+    """Count the sets that one data frame is made of.
+
+    Args:
+        table: A data frame of Dask.
+        groups: Name of the column that says which set a row is of.
+        owner: The function that the user called, for messages.
+        bounds: Limits of the other columns; see `Sketch.of`.
+    """
+    if not isinstance(groups, str):
+        seen, rule = Seen(f"a {type(groups).__name__}"), "name a column with collections of Dask"
+        raise bad("groups", owner, rule, seen, "Put the labels into a column of the data frame.")
+    source = Source("", "samples", owner, groups=groups)
+    found = _sketch([(source, table)], None, bounds, MAX_CELLS, TOGETHER)
+    dtype = table._meta[groups].dtype
+    kind = getattr(getattr(dtype, "categories", dtype), "dtype", dtype).kind
+    number = {"i": int, "u": int, "f": float}.get(kind, str)  # labels ascend, not their names
+    return found.select(*sorted(found.names, key=number))
+
+
+def _sketch(
+    sources: list[tuple[Source, Any]],
+    grid: Grid | None,
+    bounds: Any,
+    max_cells: int,
+    together: int,
+) -> Sketch:
+    max_cells = check_count(max_cells, parameter="max_cells", owner=sources[0][0].owner)
     columns = None if grid is None else grid.columns
     work, here = [], []  # pieces on the cluster, rows in memory
-    for (name, rows), parameter in zip(sets.items(), parameters, strict=True):
-        one = Counting(name, parameter, owner, missing)
+    for source, rows in sources:
         if is_collection(rows):
-            empty, pieces = _pieces(rows, parameter, owner)
-            _, columns, _ = one.read(empty, columns)
-            work += [(one, where, piece) for where, piece in pieces]
+            empty, pieces = _pieces(rows, source.parameter, source.owner)
+            _, columns = source.read(empty, columns)
+            work += [(source, where, piece) for where, piece in pieces]
         else:
-            values, columns, dropped = one.read(rows, columns)
-            here.append((name, values, dropped))
+            sets, columns = source.read(rows, columns)
+            here.append(sets)
     assert columns is not None
     if grid is None and needs_rows(bounds):
-        grid = _look(work, here, columns, together).grid()
+        looks = _run(look_at_piece, work, (columns,), merge_looks, together)
+        grid = merge_looks(*(look(sets, columns) for sets in here), *looks).grid()
     elif grid is None:
         grid = Grid.from_bounds(columns, bounds)
-    builder = SketchBuilder(grid, max_cells=max_cells)
-    for name, values, dropped in here:
-        builder._count(name, values, dropped)
-    counted = _run(count_piece, work, (grid, max_cells), merge_counts, together)
-    return merge_counts(builder.sketch(), *counted).select(*sets)
+    counts = _run(count_piece, work, (grid, max_cells), merge_counts, together)
+    return merge_counts(*(count(sets, grid, max_cells) for sets in here), *counts)
 
 
 def notices(parameters: Sequence[str], *, looked: bool) -> tuple[str, ...]:
@@ -120,22 +159,23 @@ def notices(parameters: Sequence[str], *, looked: bool) -> tuple[str, ...]:
     return (f"Dask counted the rows of {shown}{more} in cells{first}.",)
 
 
-def _look(work: list[Any], here: list[Any], columns: tuple[str, ...], together: int) -> GridBuilder:
-    """A builder that has seen all rows."""
-    builder = GridBuilder(columns)
-    for _, values, _ in here:
-        builder.add(values)
-    return merge_looks(builder, *_run(look_at_piece, work, (columns,), merge_looks, together))
-
-
 # --- what the workers run ------------------------------------------------------------------------
 
+Sets = Mapping[str, tuple[FloatArray, int]]  # rows by name, and how many were dropped
 
-def look_at_piece(piece: Any, one: Counting, where: str, columns: tuple[str, ...]) -> GridBuilder:
+
+def look_at_piece(piece: Any, source: Source, where: str, columns: tuple[str, ...]) -> GridBuilder:
     """Have a builder look at a piece."""
     with _place(where):
-        values, _, _ = one.read(piece, columns)
-    builder = GridBuilder(columns).add(values)
+        sets, _ = source.read(piece, columns)
+    return look(sets, columns)
+
+
+def look(sets: Sets, columns: tuple[str, ...]) -> GridBuilder:
+    """Have a builder look at some rows."""
+    builder = GridBuilder(columns)
+    for values, _ in sets.values():
+        builder.add(values)
     builder._count()  # the rows themselves stay here
     return builder
 
@@ -145,12 +185,18 @@ def merge_looks(*builders: GridBuilder) -> GridBuilder:
     return reduce(add, builders)
 
 
-def count_piece(piece: Any, one: Counting, where: str, grid: Grid, max_cells: int) -> Sketch:
+def count_piece(piece: Any, source: Source, where: str, grid: Grid, max_cells: int) -> Sketch:
     """Sketch a piece."""
     with _place(where):
-        values, _, dropped = one.read(piece, grid.columns)
+        sets, _ = source.read(piece, grid.columns)
+    return count(sets, grid, max_cells)
+
+
+def count(sets: Sets, grid: Grid, max_cells: int) -> Sketch:
+    """Sketch some rows."""
     builder = SketchBuilder(grid, max_cells=max_cells)
-    builder._count(one.name, values, dropped)
+    for name, (values, dropped) in sets.items():
+        builder._count(name, values, dropped)
     return builder.sketch()
 
 
@@ -207,7 +253,7 @@ def _in_rows(rows: Any, parameter: str, owner: str) -> Any:
 
 def _run(
     function: Callable[..., Any],
-    work: list[tuple[Counting, str, Any]],
+    work: list[tuple[Source, str, Any]],
     shared: tuple[Any, ...],
     merge: Callable[..., Any],
     together: int,
@@ -219,7 +265,7 @@ def _run(
         return []
     call, join = dask.delayed(function, pure=False), dask.delayed(merge, pure=False)
     same = [dask.delayed(thing, traverse=False) for thing in shared]  # travel once, not per piece
-    found = [call(piece, one, where, *same) for one, where, piece in work]
+    found = [call(piece, source, where, *same) for source, where, piece in work]
     while len(found) > 1:
         groups = [found[k : k + together] for k in range(0, len(found), together)]
         found = [join(*group) if len(group) > 1 else group[0] for group in groups]

@@ -26,8 +26,8 @@ from cobpm.domain import Domain
 from cobpm.frames import GRID, NAMES, SHAPES, Frame, check_frames, fit_frames
 from cobpm.grid import Grid
 from cobpm.grid_builder import quantile_points
-from cobpm.samples import Samples, Seen, as_samples, bad, check_bounds
-from cobpm.sketch import MAX_CELLS, Sketch, needs_rows
+from cobpm.samples import Samples, Seen, as_groups, as_samples, bad, check_bounds
+from cobpm.sketch import Sketch, needs_rows
 
 MOST_ROWS = 2**32 - 1  # of all sets together: the core counts in 32 bits
 SKETCH_FRAMES = (GRID, *SHAPES)
@@ -236,15 +236,8 @@ def as_sets(
     if leader is not None:
         sketch = _on_grid_of(leader, listed, names, parameters, owner)
     else:
-        sketch = clusters.sketch(
-            dict(zip(names, listed, strict=True)),
-            parameters,
-            owner=owner,
-            grid=None,
-            bounds=bounds,
-            max_cells=MAX_CELLS,
-            missing="error",
-        )
+        tables = dict(zip(names, listed, strict=True))
+        sketch = clusters.sketch(tables, parameters, owner=owner, bounds=bounds)
     said = clusters.notices(
         list(compress(parameters, remote)), looked=leader is None and needs_rows(bounds)
     )
@@ -257,6 +250,16 @@ def as_sets(
             f"{coarse.bits} bits of {sketch.bits}, to bound the time.",
         )
     return replace(found, notices=said, bounded=leader is None and bounds is not None)
+
+
+def as_grouped(table: Any, groups: Any, *, owner: str, bounds: Any) -> Samples | Sketched:
+    """The sets of one table as `as_groups` reads them; or a sketch, if it is one of Dask."""
+    if not clusters.is_collection(table):
+        return as_groups(table, groups, owner=owner)
+    sketch = clusters.sketch_groups(table, groups, owner=owner, bounds=bounds)
+    found = Sketched.of(sketch, owner)
+    said = clusters.notices(["samples"], looked=needs_rows(bounds))
+    return replace(found, notices=(*said, *found.notices), bounded=bounds is not None)
 
 
 def _on_grid_of(

@@ -137,6 +137,37 @@ def test_test(cluster):
     assert "Dask" in found.notices[0]
 
 
+@pytest.mark.parametrize("kind", ["int", "float", "str", "category", "datetime64[s]"])
+def test_groups(cluster, kind):
+    x = table(1)[["size", "count"]].assign(site=np.arange(ROWS) % 3 * 5 + 5)  # 5, 10, 15
+    x["site"] = x["site"].astype(kind)
+    local = cobpm.pairwise(x, groups="site", rng=5, draws=20)
+    sets = {name: x[x["site"].astype(str) == name].drop(columns="site") for name in local.names}
+    if kind.startswith("date"):
+        sets = {str(k): one.drop(columns="site") for k, one in x.groupby("site")}
+    wanted = cobpm.pairwise(Sketch.of(sets), rng=5, draws=20)
+    found = cobpm.pairwise(in_pieces(x), groups="site", rng=5, draws=20)
+    assert found.names == local.names
+    assert found.matrix.tobytes() == wanted.matrix.tobytes()
+    assert "Dask" in found.notices[0]
+
+
+def test_bad_groups(cluster):
+    x = table(1).assign(site="a")
+    with pytest.raises(InputError, match="at least two sets"):
+        cobpm.pairwise(in_pieces(x), groups="site")
+    with pytest.raises(InputError, match=r"name a column.*Got 'place'.*'site'"):
+        cobpm.pairwise(in_pieces(x), groups="place")
+    with pytest.raises(InputError, match=r"Put the labels into a column"):
+        cobpm.pairwise(in_pieces(x), groups=x["site"])
+    with pytest.raises(InputError, match="name a column of a data frame"):
+        cobpm.pairwise(da.zeros((4, 2)), groups="site")
+    x.loc[50, "site"] = None
+    message = clear_error(lambda: cobpm.pairwise(in_pieces(x), groups="site"))
+    assert message.startswith("In samples.partitions[1]: ")
+    assert "1 of 3000 rows without one" in message
+
+
 def test_beside_a_sketch(cluster):
     x, y = table(1), table(2, 0.3)
     sketch = Sketch.of(x)
@@ -237,6 +268,14 @@ def test_refused_before_any_work(cluster):
     with pytest.raises(InputError, match="complex numbers"):
         Sketch.of(da.zeros((4, 2), dtype=complex))
     frame = dd.from_map(never, [1, 2], meta=x[["a"]].iloc[:0])
+    for bad in ({"draws": 0}, {"rng": "x"}, {"model": "x"}):
+        for call in (cobpm.compare, lambda *sets, **bad: cobpm.fit(sets, **bad)):
+            with pytest.raises(InputError, match=f"'{next(iter(bad))}' parameter"):
+                call(frame, frame, **bad)
+    with pytest.raises(InputError, match="divergence"):
+        cobpm.pairwise([frame, frame], "kll")
+    with pytest.raises(InputError, match="permutations"):
+        cobpm.test(frame, frame, permutations=0)
     with pytest.raises(InputError, match="max_cells"):
         Sketch.of(frame, max_cells=0)
     with pytest.raises(InputError, match="missing"):
