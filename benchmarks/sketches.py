@@ -144,7 +144,7 @@ def speed_table(total: int, piece: int) -> str:
         sketch = builder.sketch()
         each = f"{1e9 * took / total:.0f}"
         lines.append([f"counting, grid {name}", each, f"{sketch.cells:,}", str(sketch.bits)])
-    return table(["", "nanoseconds per row", "cells", "bits"], lines)
+    return table(["", "ns per row", "cells", "bits"], lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
