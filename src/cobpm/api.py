@@ -27,7 +27,6 @@ from cobpm.ratio_model import RatioModel
 from cobpm.samples import (
     Samples,
     Seen,
-    as_groups,
     bad,
     check_choice,
     check_count,
@@ -35,7 +34,14 @@ from cobpm.samples import (
     check_positive,
     check_rng,
 )
-from cobpm.sketched import Sketched, as_sets, check_any_bounds, check_sketch_frames, encode
+from cobpm.sketched import (
+    Sketched,
+    as_grouped,
+    as_sets,
+    check_any_bounds,
+    check_sketch_frames,
+    encode,
+)
 from cobpm.threads import thread_count
 
 MODELS = ("paper", "ratio")
@@ -71,7 +77,7 @@ def compare(
 
     Args:
         x: The first sample: an array of n rows and d columns, a list, or a data frame. A flat array
-            of n numbers is one column. Or a `Sketch` of one set.
+            of n numbers is one column. Or a `Sketch` of one set; collections of Dask become one.
         y: The second sample, of the same columns. The sizes may differ.
         model: "ratio", which cuts only where the ratio of the densities changes, or "paper", the
             published model.
@@ -106,25 +112,27 @@ def compare(
     Raises:
         InputError: If an argument cannot be used, saying what would do.
     """
-    samples = as_sets([x, y], owner="compare", names=("x", "y"), parameters=("x", "y"))
-    post = _posterior(
-        samples,
-        "compare",
-        model=model,
-        bounds=bounds,
-        frames=frames,
-        delta=delta,
-        sigma=sigma,
-        engine=engine,
-        kernel=kernel,
-        draws=draws,
-        burn_in=burn_in,
-        chains=chains,
-        rng=rng,
-        progress=progress,
-        thin=thin,
-        max_regions=max_regions,
+    given = {
+        "model": model,
+        "bounds": bounds,
+        "frames": frames,
+        "delta": delta,
+        "sigma": sigma,
+        "engine": engine,
+        "kernel": kernel,
+        "draws": draws,
+        "burn_in": burn_in,
+        "chains": chains,
+        "rng": rng,
+        "progress": progress,
+        "thin": thin,
+        "max_regions": max_regions,
+    }
+    _check_settings(given, "compare")
+    samples = as_sets(
+        [x, y], owner="compare", names=("x", "y"), parameters=("x", "y"), bounds=bounds
     )
+    post = _posterior(samples, "compare", **given)
     _warn(post.report.warnings)
     return post
 
@@ -172,27 +180,27 @@ def fit(
     Returns:
         The posterior; name the two sets a divergence is between: `post.draws("kl", "a", "b")`.
     """
-    found = as_sets(samples, owner="fit")
-    if model is None:
-        model = "ratio" if len(found.names) > 1 else "paper"
-    post = _posterior(
-        found,
-        "fit",
-        model=model,
-        bounds=bounds,
-        frames=frames,
-        delta=delta,
-        sigma=sigma,
-        engine=engine,
-        kernel=kernel,
-        draws=draws,
-        burn_in=burn_in,
-        chains=chains,
-        rng=rng,
-        progress=progress,
-        thin=thin,
-        max_regions=max_regions,
-    )
+    given = {
+        "model": "ratio" if model is None else model,
+        "bounds": bounds,
+        "frames": frames,
+        "delta": delta,
+        "sigma": sigma,
+        "engine": engine,
+        "kernel": kernel,
+        "draws": draws,
+        "burn_in": burn_in,
+        "chains": chains,
+        "rng": rng,
+        "progress": progress,
+        "thin": thin,
+        "max_regions": max_regions,
+    }
+    _check_settings(given, "fit")
+    found = as_sets(samples, owner="fit", bounds=bounds)
+    if model is None and len(found.names) == 1:
+        given["model"] = "paper"
+    post = _posterior(found, "fit", **given)
     _warn(post.report.warnings)
     return post
 
@@ -244,14 +252,6 @@ def pairwise(
             holds the pairs that are done.
     """
     owner = "pairwise"
-    found: Samples | Sketched
-    if groups is None:
-        found = as_sets(samples, owner=owner)
-    else:
-        found = as_groups(samples, groups, owner=owner)
-    if len(found.names) < 2:
-        parameter, seen = "samples" if groups is None else "groups", Seen("a single one")
-        raise bad(parameter, owner, "make at least two sets", seen, "One set has no pairs.")
     check_choice(partition, PARTITIONS, parameter="partition", owner=owner)
     given = _settings_of_compare(settings, owner) | {"draws": draws}
     if read_out is None:
@@ -262,6 +262,14 @@ def pairwise(
         check_choice(read_out, READ_OUTS, parameter="read_out", owner=owner),
         bool(symmetric),
     )
+    _check_settings(given | {"rng": rng}, owner)
+    if groups is None:
+        found = as_sets(samples, owner=owner, bounds=given["bounds"])
+    else:
+        found = as_grouped(samples, groups, owner=owner, bounds=given["bounds"])
+    if len(found.names) < 2:
+        parameter, seen = "samples" if groups is None else "groups", Seen("a single one")
+        raise bad(parameter, owner, "make at least two sets", seen, "One set has no pairs.")
     check_any_bounds(given["bounds"], found, owner=owner)
     if partition == "pair":
         result = _every_pair(found, question, given, rng, progress, checkpoint)
@@ -360,8 +368,10 @@ def _warn(sentences: Iterable[str]) -> None:
         warn(sentence, ConvergenceWarning, stacklevel=3)
 
 
-def _posterior(samples: Samples | Sketched, owner: str, **given: Any) -> Posterior:
-    """The one way through the house: samples → domain → cells → model → engine → posterior."""
+def _check_settings(
+    given: Mapping[str, Any], owner: str
+) -> tuple[str, dict[str, int], int | None, str, str, np.random.Generator]:
+    """Check what can be checked before the samples are read, which may take long."""
     model = check_choice(given["model"], MODELS, parameter="model", owner=owner)
     counts = {
         name: check_count(
@@ -384,6 +394,12 @@ def _posterior(samples: Samples | Sketched, owner: str, **given: Any) -> Posteri
     engine = check_choice(given["engine"], engines.ENGINES, parameter="engine", owner=owner)
     kernel = check_choice(given["kernel"], engines.KERNELS, parameter="kernel", owner=owner)
     rng = check_rng(given["rng"], owner=owner)
+    return model, counts, thin, engine, kernel, rng
+
+
+def _posterior(samples: Samples | Sketched, owner: str, **given: Any) -> Posterior:
+    """The one way through the house: samples → domain → cells → model → engine → posterior."""
+    model, counts, thin, engine, kernel, rng = _check_settings(given, owner)
     bounds = check_any_bounds(given["bounds"], samples, owner=owner)
     seed, mass_seed = (int(word) for word in rng.integers(0, 2**63, size=2))
     settings: dict[str, Any] = {

@@ -68,6 +68,10 @@ class Grid:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the maps; where they cut is worked out again."""
+        return Grid, (self.domain,)
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns."""

@@ -61,6 +61,11 @@ class Bins:
             most
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle no more than is needed: a bin's smallest value has its leading bits."""
+        high = None if np.array_equal(self.low, self.high) else self.high
+        return _unpickled, (self.dropped, self.counts, self.low, high)
+
     def merged(self, other: Bins, most: int = MOST_BINS) -> Bins:
         """All that was counted here or there."""
         both = [np.concatenate(pair) for pair in zip(self._arrays, other._arrays, strict=True)]
@@ -85,7 +90,7 @@ class Bins:
         if len(apart) >= most:
             decisive = np.partition(apart, len(apart) - most)[len(apart) - most]
             dropped = max(dropped, int(decisive).bit_length())
-        keys = self.keys >> np.uint64(dropped) << np.uint64(dropped)
+        keys = _leading(self.keys, dropped)
         first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
         return Bins(
             dropped,
@@ -129,6 +134,16 @@ def _ordered_bits(points: FloatArray) -> NDArray[np.uint64]:
     bits: NDArray[np.uint64] = points.view(np.uint64)
     top = np.uint64(1 << 63)
     return np.where(bits & top, ~bits, bits | top)
+
+
+def _unpickled(dropped: int, counts: IntArray, low: FloatArray, high: FloatArray | None) -> Bins:
+    keys = _leading(_ordered_bits(low), dropped)
+    return Bins(dropped, keys, counts, low, low if high is None else high)
+
+
+def _leading(keys: NDArray[np.uint64], dropped: int) -> NDArray[np.uint64]:
+    """Keys whose last bits were given up."""
+    return keys >> np.uint64(dropped) << np.uint64(dropped)
 
 
 def _around(value: float) -> ColumnMap:
@@ -191,6 +206,11 @@ class GridBuilder:
         if self._bins and bins:
             bins = [mine.merged(more) for mine, more in zip(self._bins, bins, strict=True)]
         self._bins = bins or self._bins
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what was counted, not the rows that wait for it."""
+        self._count()
+        return self.__dict__
 
     def __add__(self, other: GridBuilder) -> GridBuilder:
         """What both have seen."""

@@ -182,17 +182,7 @@ def as_groups(table: Any, groups: Any, *, owner: str) -> Samples:
         table, labels = _without_column(table, groups, owner)
     elif hasattr(groups, "to_list") or hasattr(groups, "tolist"):  # series and arrays
         labels = groups.to_list() if hasattr(groups, "to_list") else groups.tolist()
-    try:
-        labels = list(labels)
-        members: dict[Any, list[int]] = {}
-        for row, label in enumerate(labels):
-            members.setdefault(label, []).append(row)
-    except TypeError:
-        rule = "be the name of a column, or one label per row"
-        raise bad("groups", owner, rule, groups) from None
-    if missing := sum(len(rows) for label, rows in members.items() if _is_missing(label)):
-        seen = Seen(f"{missing} of {len(labels)} rows without one")
-        raise bad("groups", owner, "label every row", seen, "Drop or label these rows first.")
+    labels, members = _by_label(labels, owner)
     read = _read(table, "samples", owner)
     if len(labels) != len(read.values):
         seen = Seen(f"{len(labels)} labels for {len(read.values)} rows")
@@ -208,8 +198,47 @@ def as_groups(table: Any, groups: Any, *, owner: str) -> Samples:
     return Samples(tuple(names), columns, values, read.notices, read.kinds)
 
 
+def as_group_chunk(
+    rows: Any, groups: str, columns: Sequence[str] | None, *, owner: str
+) -> tuple[dict[str, FloatArray], tuple[str, ...]]:
+    """The same for some of the rows of a data frame that comes in pieces; a piece may be empty.
+
+    Args:
+        rows: The piece.
+        groups: Name of the column that holds the labels.
+        columns: Names of the other columns; None if this is the first piece.
+        owner: The function that the user called, for messages.
+
+    Returns:
+        The rows of each set by its name, and the names of the columns.
+    """
+    table, labels = _without_column(rows, groups, owner)
+    values, columns, _ = as_chunk(table, columns, missing="error", parameter="samples", owner=owner)
+    _, members = _by_label(labels, owner)
+    return {str(label): values[chosen] for label, chosen in members.items()}, columns
+
+
+def _by_label(labels: Iterable[Any], owner: str) -> tuple[list[Any], dict[Any, list[int]]]:
+    """The labels of all rows, and the rows of each label."""
+    members: dict[Any, list[int]] = {}
+    try:
+        labels = list(labels)
+        for row, label in enumerate(labels):
+            members.setdefault(label, []).append(row)
+    except TypeError:
+        rule = "be the name of a column, or one label per row"
+        raise bad("groups", owner, rule, labels) from None
+    if missing := sum(len(rows) for label, rows in members.items() if _is_missing(label)):
+        seen = Seen(f"{missing} of {len(labels)} rows without one")
+        raise bad("groups", owner, "label every row", seen, "Drop or label these rows first.")
+    return labels, members
+
+
 def _is_missing(label: Any) -> bool:
-    return label is None or bool(label != label) or type(label).__name__ in ("NAType", "NaTType")
+    # Comparing pandas' NA has no truth value, so it is known by its type first.
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return bool(label != label)
 
 
 def _without_column(table: Any, name: str, owner: str) -> tuple[Any, list[Any]]:

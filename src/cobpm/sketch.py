@@ -76,11 +76,12 @@ class Sketch:
         max_cells: int = MAX_CELLS,
         missing: str = "error",
     ) -> Sketch:
-        """Count rows that are in memory.
+        """Count rows that are in memory, or in collections of Dask.
 
         Args:
             rows: An array or data frame: one set, called "rows". A mapping from names to such, or a
-                list of arrays or data frames, for several sets.
+                list of arrays or data frames, for several sets. Those of Dask are counted where
+                they are, piece by piece, and read twice if a grid is to be chosen without bounds.
             grid: Where the cells lie; that of another sketch to merge or compare with it. None to
                 choose one: from `bounds`, or such that cells hold about equal numbers of rows.
             bounds: Limits of the columns for a grid of equal cells; see `Grid.from_bounds`.
@@ -93,8 +94,22 @@ class Sketch:
         if grid is not None and bounds is not None:
             seen = Seen("a grid as well")
             raise bad("bounds", owner, "be left out where a grid is given", seen, "It has its own.")
+        from cobpm import clusters  # which counts with this module
+
+        named = _named(rows, owner)
+        if any(map(clusters.is_collection, named.values())):
+            plain = clusters.is_collection(rows)
+            return clusters.sketch(
+                named,
+                ["rows"] if plain else [f"rows[{name!r}]" for name in named],
+                owner=owner,
+                grid=grid,
+                bounds=bounds,
+                max_cells=max_cells,
+                missing=missing,
+            )
         columns, tables = None if grid is None else grid.columns, {}
-        for name, table in _named(rows, owner).items():
+        for name, table in named.items():
             values, columns, dropped = as_chunk(
                 table, columns, missing=missing, parameter=f"rows[{name!r}]", owner=owner
             )
@@ -273,6 +288,10 @@ class SketchBuilder:
         self._counter(name).add_rows(np.ascontiguousarray(values))
         self._set_aside(name, self.grid.beyond(values), dropped)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the cells and their counts."""
+        return _resumed, (self.sketch(), self._missing)
+
     def _take(self, sketch: Sketch) -> None:
         for name, counted in sketch.sets.items():
             self._counter(name).add_cells(counted.keys, counted.counts, sketch.bits)
@@ -310,6 +329,12 @@ class SketchBuilder:
         return Sketch(self.grid, bits, self.max_cells, sets)
 
 
+def _resumed(sketch: Sketch, missing: str) -> SketchBuilder:
+    builder = SketchBuilder(sketch.grid, max_cells=sketch.max_cells, missing=missing)
+    builder._take(sketch)
+    return builder
+
+
 def _named(rows: Any, owner: str) -> dict[str, Any]:
     """Sets by their names, from whatever `Sketch.of` was given."""
     if isinstance(rows, Mapping):
@@ -324,9 +349,14 @@ def _named(rows: Any, owner: str) -> dict[str, Any]:
     return {ROWS: rows}
 
 
+def needs_rows(bounds: Any) -> bool:
+    """Whether a grid for such bounds depends on the rows."""
+    return bounds is None or (isinstance(bounds, str) and bounds == "ranks")
+
+
 def _chosen(columns: tuple[str, ...], bounds: Any, tables: list[FloatArray]) -> Grid:
     """A grid for rows at hand."""
-    if bounds is not None and not (isinstance(bounds, str) and bounds == "ranks"):
+    if not needs_rows(bounds):
         return Grid.from_bounds(columns, bounds)
     builder = GridBuilder(columns)
     for values in tables:

@@ -12,11 +12,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cobpm import clusters
 from cobpm.arrays import FloatArray, IntArray
 from cobpm.cells import Cells
 from cobpm.column_map import BITS, ColumnMap
@@ -24,8 +26,8 @@ from cobpm.domain import Domain
 from cobpm.frames import GRID, NAMES, SHAPES, Frame, check_frames, fit_frames
 from cobpm.grid import Grid
 from cobpm.grid_builder import quantile_points
-from cobpm.samples import Samples, Seen, as_samples, bad, check_bounds
-from cobpm.sketch import Sketch
+from cobpm.samples import Samples, Seen, as_groups, as_samples, bad, check_bounds
+from cobpm.sketch import Sketch, needs_rows
 
 MOST_ROWS = 2**32 - 1  # of all sets together: the core counts in 32 bits
 COARSE = 2  # bits of a column that deserve a notice
@@ -43,6 +45,7 @@ class Sketched:
         grid: Where the cells lie.
         bits: Bits of their names.
         notices: Sentences for the user.
+        bounded: Whether the grid was made within the bounds that came with the rows.
     """
 
     names: tuple[str, ...]
@@ -51,6 +54,7 @@ class Sketched:
     grid: Grid
     bits: int
     notices: tuple[str, ...] = ()
+    bounded: bool = False
 
     @classmethod
     def of(cls, sketch: Sketch, owner: str) -> Sketched:
@@ -216,19 +220,22 @@ def as_sets(
     owner: str,
     names: Sequence[str] | None = None,
     parameters: Sequence[str] | None = None,
+    bounds: Any = None,
     most_cells: int | None = None,
 ) -> Samples | Sketched:
     """Samples as `as_samples` reads them; or sketches, if there is one among them.
 
-    Rows beside a sketch are counted on its grid. A sketch of more than `most_cells` is made
-    coarser.
+    Rows beside a sketch are counted on its grid. Where there are collections of Dask, all sets are
+    counted, on a grid within the bounds, if given, or else one by ranks. A sketch of more than
+    `most_cells` is made coarser.
     """
     if isinstance(sets, Sketch):
         return Sketched.of(sets, owner)
     listed = list(sets.values()) if isinstance(sets, Mapping) else sets
     is_list = isinstance(listed, list | tuple)
     leader = next((s for s in listed if isinstance(s, Sketch)), None) if is_list else None
-    if leader is None:
+    remote = [clusters.is_collection(s) for s in listed] if is_list else []
+    if leader is None and not any(remote):
         return as_samples(sets, owner=owner, names=names, parameters=parameters)
     keys = list(sets) if isinstance(sets, Mapping) else list(range(len(listed)))
     if names is None:
@@ -236,8 +243,41 @@ def as_sets(
     parameters = [f"samples[{key!r}]" for key in keys] if parameters is None else parameters
     if len(set(names)) < len(names):
         raise bad("samples", owner, "have names that differ as text", Seen(f"{list(names)}"))
+    if leader is not None:
+        sketch = _on_grid_of(leader, listed, names, parameters, owner)
+    else:
+        tables = dict(zip(names, listed, strict=True))
+        sketch = clusters.sketch(tables, parameters, owner=owner, bounds=bounds)
+    said = clusters.notices(
+        list(compress(parameters, remote)), looked=leader is None and needs_rows(bounds)
+    )
+    coarse = sketch if most_cells is None else sketch.within(most_cells)
+    found = Sketched.of(coarse, owner)
+    said += found.notices
+    if coarse.cells < sketch.cells:
+        said += (
+            f"The sketch was brought from {sketch.cells:,} cells to {coarse.cells:,}, with "
+            f"{coarse.bits} bits of {sketch.bits}, to bound the time.",
+        )
+    return replace(found, notices=said, bounded=leader is None and bounds is not None)
+
+
+def as_grouped(table: Any, groups: Any, *, owner: str, bounds: Any) -> Samples | Sketched:
+    """The sets of one table as `as_groups` reads them; or a sketch, if it is one of Dask."""
+    if not clusters.is_collection(table):
+        return as_groups(table, groups, owner=owner)
+    sketch = clusters.sketch_groups(table, groups, owner=owner, bounds=bounds)
+    found = Sketched.of(sketch, owner)
+    said = clusters.notices(["samples"], looked=needs_rows(bounds))
+    return replace(found, notices=(*said, *found.notices), bounded=bounds is not None)
+
+
+def _on_grid_of(
+    leader: Sketch, sets: Sequence[Any], names: Sequence[str], parameters: Sequence[str], owner: str
+) -> Sketch:
+    """One sketch of all sets, those that are no sketches counted on the grid of one that is."""
     found = []
-    for one, name, parameter in zip(listed, names, parameters, strict=True):
+    for one, name, parameter in zip(sets, names, parameters, strict=True):
         if not isinstance(one, Sketch):
             # A sketch must not lose cells to rows that could have more.
             one = Sketch.of({name: one}, grid=leader.grid, max_cells=leader.max_cells)
@@ -248,15 +288,7 @@ def as_sets(
             raise bad(parameter, owner, "be a sketch of one set", seen, way_out)
         leader.grid.check_same(one.grid, owner)
         found.append(one.rename(name) if one.names != (name,) else one)
-    merged = Sketch.merge(found)
-    if most_cells is None or merged.cells <= most_cells:
-        return Sketched.of(merged, owner)
-    coarse = merged.within(most_cells)
-    said = (
-        f"The sketch was brought from {merged.cells:,} cells to {coarse.cells:,}, with "
-        f"{coarse.bits} bits of {merged.bits}, to bound the time."
-    )
-    return replace(Sketched.of(coarse, owner), notices=(*_notices(coarse), said))
+    return Sketch.merge(found)
 
 
 def encode(samples: Samples | Sketched, frame: Frame) -> Cells:
@@ -268,7 +300,7 @@ def check_any_bounds(bounds: Any, samples: Samples | Sketched, *, owner: str) ->
     """Read bounds, which sketches have no use for."""
     if isinstance(samples, Samples):
         return check_bounds(bounds, samples, owner=owner)
-    if bounds is not None:
+    if bounds is not None and not samples.bounded:
         way_out = "A sketch has the bounds of its grid: Sketch.of(rows, bounds=...)."
         raise bad("bounds", owner, "be left out with sketches", bounds, way_out)
     return None

@@ -133,8 +133,15 @@ def test(
         max_regions, minimum=1000, parameter="max_regions", owner=OWNER, way_out=way_out
     )
     most = affordable_cells(permutations)
-    samples = as_sets([x, y], owner=OWNER, names=("x", "y"), parameters=("x", "y"), most_cells=most)
     generator = check_rng(rng, owner=OWNER)
+    samples = as_sets(
+        [x, y],
+        owner=OWNER,
+        names=("x", "y"),
+        parameters=("x", "y"),
+        bounds=bounds,
+        most_cells=most,
+    )
     limits = check_any_bounds(bounds, samples, owner=OWNER)
     with shown(progress) as report:
         if isinstance(samples, Sketched):

@@ -16,6 +16,7 @@ from cobpm.samples import (
     InputError,
     Samples,
     Seen,
+    as_groups,
     as_points,
     as_samples,
     bad,
@@ -492,3 +493,10 @@ def test_points_outside_bounds_are_counted() -> None:
         "column 'c2' (range 0.5 to 9) instead. Widen the bounds, clip or drop those points, or use "
         "bounds=None."
     )
+
+
+def test_labels_that_are_na():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "site": pd.array(["x", None, "y"], "string")})
+    with pytest.raises(InputError, match="1 of 3 rows without one"):
+        as_groups(table, "site", owner="pairwise")
