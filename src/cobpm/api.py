@@ -130,7 +130,7 @@ def compare(
 
 
 def fit(
-    samples: Mapping[str, Any] | Sequence[Any],
+    samples: Samples | Mapping[str, Any] | Sequence[Any],
     *,
     model: str | None = None,
     bounds: Any = None,

@@ -46,6 +46,7 @@ from cobpm.cells import Cells
 from cobpm.column_map import BITS, ColumnMap, Knots, by_ranks, fit_column
 from cobpm.samples import Samples
 from cobpm.threads import thread_count
+from cobpm.units import value_in_words
 
 __all__ = ["BITS", "ColumnMap", "Domain", "Shape"]
 
@@ -61,12 +62,14 @@ class Domain:
         columns: Names of all columns.
         maps: One map per column.
         notices: Sentences for the user about columns that need attention.
+        kinds: What the columns hold, see `cobpm.units`; empty if all hold numbers.
         active: Indices of the columns that vary: the coordinates of the unit cube.
     """
 
     columns: tuple[str, ...]
     maps: tuple[ColumnMap, ...]
     notices: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
     active: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -78,6 +81,10 @@ class Domain:
     def d(self) -> int:
         """Number of coordinates of the unit cube."""
         return len(self.active)
+
+    def kind(self, column: int) -> str:
+        """What a column holds, given by its number among all columns."""
+        return self.kinds[column] if self.kinds else "number"
 
     @classmethod
     def fit(cls, samples: Samples, bounds: Literal["ranks"] | FloatArray | None = None) -> Domain:
@@ -116,11 +123,11 @@ class Domain:
     @classmethod
     def _of_columns(cls, samples: Samples, fitted: Sequence[tuple[ColumnMap, bool]]) -> Domain:
         notices = []
-        for name, (column, squeezed) in zip(samples.columns, fitted, strict=True):
+        kinds = samples.kinds or ("number",) * samples.d
+        for name, kind, (column, squeezed) in zip(samples.columns, kinds, fitted, strict=True):
             if column.is_constant:
-                notices.append(
-                    f"Column '{name}' is constant (always {column.low[0]:g}) and was left out."
-                )
+                value = value_in_words(float(column.low[0]), kind, abs(float(column.low[0])) / 2)
+                notices.append(f"Column '{name}' is constant (always {value}) and was left out.")
             if squeezed:
                 notices.append(
                     f"Almost all points of column '{name}' share less than a millionth of its "
@@ -128,7 +135,7 @@ class Domain:
                     "outliers or give tighter bounds, or transform the column (log, say)."
                 )
         maps = tuple(column for column, _ in fitted)
-        return cls(samples.columns, maps, tuple(notices))
+        return cls(samples.columns, maps, tuple(notices), samples.kinds)
 
     def encode(self, samples: Samples) -> Cells:
         """Put the samples that the domain was fitted to on the dyadic grid."""
@@ -206,6 +213,7 @@ class Domain:
         return {
             "columns": np.array(self.columns, dtype=np.str_),
             "notices": np.array(self.notices, dtype=np.str_),
+            "kinds": np.array(self.kinds, dtype=np.str_),
             "pieces": np.array([len(column.low) for column in self.maps], dtype=np.int64),
             "ties": np.array([column.ties for column in self.maps], dtype=np.bool_),
             "edges": np.concatenate([column.edges for column in self.maps]),
@@ -221,7 +229,8 @@ class Domain:
         edges = np.split(arrays["edges"], np.cumsum(arrays["pieces"] + 1)[:-1])
         maps = tuple(map(ColumnMap, edges, lows, highs, arrays["ties"].tolist()))
         columns = tuple(arrays["columns"].tolist())
-        return cls(columns, maps, tuple(arrays["notices"].tolist()))
+        kinds = arrays.get("kinds", np.array([], dtype=np.str_))  # older files have none
+        return cls(columns, maps, tuple(arrays["notices"].tolist()), tuple(kinds.tolist()))
 
     def __eq__(self, other: object) -> bool:
         """Two domains are equal if they save to the same arrays."""

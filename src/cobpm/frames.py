@@ -78,7 +78,7 @@ class Linear:
         """All sample sets after the map."""
         columns = tuple(f"direction {k + 1}" for k in range(self.turn.shape[1]))
         values = tuple(self.turned(rows) for rows in samples.values)
-        return replace(samples, columns=columns, values=values)
+        return replace(samples, columns=columns, values=values, kinds=())
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from math import ceil, log10
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cobpm.arrays import BoolArray, FloatArray, IntArray
 from cobpm.model import PaperModel
 from cobpm.samples import Seen, bad
+from cobpm.units import in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +28,7 @@ class Ends:
 
     Attributes:
         name: The column.
+        kind: What it holds; see `cobpm.units`.
         low: Lower ends.
         high: Upper ends.
         has_low: Whether the lower end lies in the region itself.
@@ -36,6 +38,7 @@ class Ends:
     """
 
     name: str
+    kind: str
     low: FloatArray
     high: FloatArray
     has_low: BoolArray
@@ -45,32 +48,38 @@ class Ends:
 
     def at(self, rows: IntArray) -> Ends:
         """Some of the regions."""
-        return Ends(self.name, *(getattr(self, entry.name)[rows] for entry in fields(self)[1:]))
+        chosen = (getattr(self, entry.name)[rows] for entry in fields(self)[2:])
+        return Ends(self.name, self.kind, *chosen)
 
     def sentences(self) -> list[str]:
         """Each region's part in words; empty where the column is not cut."""
-        parts = []
-        for row, (a, b) in enumerate(zip(self.low.tolist(), self.high.tolist(), strict=True)):
-            half = b / 2 - a / 2  # halved first: the difference may overflow
-            low, high = _in_words(a, half), _in_words(b, half)
-            above, below = ("≤" if has[row] else "<" for has in (self.has_low, self.has_high))
-            if not (self.cut_low[row] or self.cut_high[row]):
-                parts.append("")
-            elif a == b:
-                parts.append(f"{self.name} = {low}")
-            elif not self.cut_high[row]:
-                parts.append(f"{self.name} {'≥' if above == '≤' else '>'} {low}")
-            elif not self.cut_low[row]:
-                parts.append(f"{self.name} {below} {high}")
-            else:
-                parts.append(f"{low} {above} {self.name} {below} {high}")
-        return parts
+        parts = (getattr(self, entry.name).tolist() for entry in fields(self)[2:])
+        return [
+            in_words(
+                self.name,
+                self.kind,
+                low,
+                high,
+                has_low=has_low,
+                has_high=has_high,
+                cut_low=cut_low,
+                cut_high=cut_high,
+            )
+            for low, high, has_low, has_high, cut_low, cut_high in zip(*parts, strict=True)
+        ]
 
 
 def region_table(post: Posterior, level: float, pair: tuple[int, int] | None) -> pd.DataFrame:
     """The regions of the most probable partition drawn; see `Posterior.regions`."""
     import pandas as pd
 
+    return pd.DataFrame(region_columns(post, level, pair))
+
+
+def region_columns(
+    post: Posterior, level: float, pair: tuple[int, int] | None
+) -> dict[str, IntArray | FloatArray | NDArray[np.object_]]:
+    """The columns of that table, for those who do without pandas."""
     frame, partitions, leaves = _straightest(post)
     shown = partitions.one(int(np.argmax(post.model.log_weights(partitions))))
     levels, indices = shown.boxes()
@@ -96,7 +105,7 @@ def region_table(post: Posterior, level: float, pair: tuple[int, int] | None) ->
 
     # One set at a time: all draws of all regions of many sets would be a lot to hold.
     kept = {k: masses(k) for k in (pair or (0,))}
-    table: dict[str, Any] = {"where": where(ends, len(first))}
+    table: dict[str, Any] = {"where": np.array(where(ends, len(first)), dtype=object)}
     for k, name in enumerate(post.names):
         table[f"points_{name}"] = counts[:, k]
     for k, name in enumerate(post.names):
@@ -116,7 +125,7 @@ def region_table(post: Posterior, level: float, pair: tuple[int, int] | None) ->
     for end in ends:
         table[_free(f"{end.name}_low", table)] = end.low
         table[_free(f"{end.name}_high", table)] = end.high
-    return pd.DataFrame(table).iloc[order].reset_index(drop=True)
+    return {name: column[order] for name, column in table.items()}
 
 
 def _straightest(post: Posterior) -> tuple[Frame, Partitions, slice]:
@@ -137,8 +146,8 @@ def all_ends(domain: Domain, levels: IntArray, indices: IntArray) -> list[Ends]:
         stop = start + width
         low, high = domain.interval(active, start, stop)
         has_low, has_high = domain.has_ends(active, start, stop)
-        name = domain.columns[column]
-        found.append(Ends(name, low, high, has_low, has_high, start > 0.0, stop < 1.0))
+        name, kind = domain.columns[column], domain.kind(column)
+        found.append(Ends(name, kind, low, high, has_low, has_high, start > 0.0, stop < 1.0))
     return found
 
 
@@ -161,15 +170,6 @@ def _same_in_words(ends: list[Ends], rows: int) -> tuple[IntArray, list[IntArray
 
 def _summed(values: Any, groups: list[IntArray], axis: int) -> Any:
     return np.stack([values.take(group, axis=axis).sum(axis=axis) for group in groups], axis=axis)
-
-
-def _in_words(end: float, half: float) -> str:
-    """The end of an interval: exact if that is short, else as many digits as its width needs."""
-    exact = f"{end + 0.0:.15g}"  # minus zero becomes zero
-    if len(exact) <= 8 or half == 0.0:
-        return exact
-    orders = log10(abs(end)) - log10(half)
-    return f"{end:.{min(17, max(5, ceil(orders) + 2))}g}"
 
 
 def _free(name: str, table: dict[str, Any]) -> str:

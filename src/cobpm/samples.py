@@ -19,10 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cobpm.arrays import FloatArray
+from cobpm.units import common_kind
 
 LARGEST_EXACT = 2**53  # from here on, float64 cannot tell neighbouring integers apart
 LARGEST_COUNT = 2**31 - 1  # products of two still fit into 64 bits
 MOST_SETS = 2**16  # the index of a set is stored in 16 bits
+ARRAY_KINDS = {"b": "boolean", "i": "integer", "u": "integer", "M": "moment"}  # of NumPy's
 
 
 class InputError(ValueError):
@@ -47,7 +49,8 @@ def _shown(value: object) -> str:
     return _short.repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def _listed(names: Iterable[object], most: int = 8) -> str:
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """Names in quotes, the first few of them if there are many."""
     quoted = [f"'{name}'" for name in names]
     more = [f"and {len(quoted) - most} more"] if len(quoted) > most else []
     return ", ".join(quoted[:most] + more)
@@ -67,6 +70,11 @@ def bad(parameter: str, owner: str, rule: str, value: object, way_out: str = "")
     return InputError(f"{text} {way_out}".rstrip())
 
 
+def bad_file(path: object, rule: str, value: object, way_out: str = "") -> InputError:
+    """The same for a file that breaks a rule."""
+    return InputError(f"The file '{path}' must {rule}. Got {_shown(value)}. {way_out}".rstrip())
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Sample sets that passed every check.
@@ -77,12 +85,14 @@ class Samples:
         values: One C-contiguous, finite float64 matrix (n_s, d) per set. It may share memory with
             what the user passed in, so it must never be written to.
         notices: Sentences for the user about what was changed on the way.
+        kinds: What each column holds, see `cobpm.units`; empty if all hold numbers.
     """
 
     names: tuple[str, ...]
     columns: tuple[str, ...]
     values: tuple[FloatArray, ...]
     notices: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -103,10 +113,11 @@ class _Table:
     columns: tuple[str, ...] | None = None  # data frames only
     label: str | None = None  # the name of a series, which need not agree between sets
     notices: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()  # of the columns; empty if all hold numbers
 
 
 def as_samples(
-    sets: Mapping[Any, Any] | Sequence[Any],
+    sets: Samples | Mapping[Any, Any] | Sequence[Any],
     *,
     owner: str,
     names: Sequence[str] | None = None,
@@ -116,11 +127,14 @@ def as_samples(
 
     Args:
         sets: The samples, in order or by name. Each is a number sequence, a matrix with a row per
-            point, anything that NumPy reads as one of these, or a data frame or series.
+            point, anything that NumPy reads as one of these, or a data frame or series. Or samples
+            that passed already, as those from files have.
         owner: The function that the user called, for messages.
         names: Names of the sets; by default the keys of `sets`, or "1", "2", ...
         parameters: What the user calls each set, for messages; by default `samples[...]`.
     """
+    if isinstance(sets, Samples):
+        return sets
     if isinstance(sets, Mapping):
         keys, samples = list(sets), list(sets.values())
         names = [str(key) for key in keys] if names is None else names
@@ -143,9 +157,10 @@ def as_samples(
     for parameter, table in zip(parameters, tables, strict=True):
         notices += [f"In '{parameter}': {notice}" for notice in table.notices]
         if table.columns not in (None, columns):
-            notices.append(f"In '{parameter}': columns were put in the order {_listed(columns)}.")
+            notices.append(f"In '{parameter}': columns were put in the order {listed(columns)}.")
     values = tuple(_ordered(table, columns) for table in tables)
-    return Samples(tuple(names), columns, values, tuple(notices))
+    kinds = _common_kinds(tables, columns)
+    return Samples(tuple(names), columns, values, tuple(notices), kinds)
 
 
 def as_groups(table: Any, groups: Any, *, owner: str) -> Samples:
@@ -185,7 +200,7 @@ def as_groups(table: Any, groups: Any, *, owner: str) -> Samples:
     _check_names(names, len(names), owner)
     columns = read.columns or _default_columns(read.values.shape[1])
     values = tuple(read.values[members[label]] for label in order)
-    return Samples(tuple(names), columns, values, read.notices)
+    return Samples(tuple(names), columns, values, read.notices, read.kinds)
 
 
 def _is_missing(label: Any) -> bool:
@@ -203,7 +218,7 @@ def _without_column(table: Any, name: str, owner: str) -> tuple[Any, list[Any]]:
         way_out = "Give one label per row instead, or pass a data frame."
         raise bad("groups", owner, "name a column of a data frame", seen, way_out)
     if name not in frame.columns:
-        way_out = f"The columns are {_listed(frame.columns)}."
+        way_out = f"The columns are {listed(frame.columns)}."
         raise bad("groups", owner, "name a column of the data frame", name, way_out)
     return frame.drop(name).to_native(), frame.get_column(name).to_list()
 
@@ -278,12 +293,13 @@ def _check_names(names: Sequence[str], count: int, owner: str) -> None:
         raise bad("samples", owner, f"hold 1 to {MOST_SETS} samples", Seen(f"{count} samples"))
     if len(names) != count:
         raise bad("names", owner, f"name each of the {count} samples", Seen(f"{len(names)} names"))
-    if twice := _repeated(names):
-        seen = Seen(f"{_listed(twice)} more than once")
+    if twice := repeated(names):
+        seen = Seen(f"{listed(twice)} more than once")
         raise bad("samples", owner, "have names that differ as text", seen, "Rename one of them.")
 
 
-def _repeated(names: Iterable[str]) -> list[str]:
+def repeated(names: Iterable[str]) -> list[str]:
+    """Names that come more than once."""
     return [name for name, count in Counter(names).items() if count > 1]
 
 
@@ -307,6 +323,15 @@ def _common_columns(tables: list[_Table], parameters: Sequence[str], owner: str)
     return (labels.pop(),) if len(labels) == 1 else _default_columns(tables[0].values.shape[1])
 
 
+def _common_kinds(tables: list[_Table], columns: Sequence[str]) -> tuple[str, ...]:
+    found = []
+    for j, name in enumerate(columns):
+        own = [t.columns.index(name) if t.columns is not None else j for t in tables]
+        pairs = zip(tables, own, strict=True)
+        found.append(common_kind(t.kinds[k] if t.kinds else "number" for t, k in pairs))
+    return tuple(found) if set(found) != {"number"} else ()
+
+
 def _check_width(table: _Table, d: int, other: str, parameter: str, owner: str) -> None:
     width = table.values.shape[1]
     if width != d:
@@ -321,8 +346,8 @@ def _check_same_names(
     extra = [name for name in names if name not in wanted]
     missing = [name for name in wanted if name not in names]
     if extra or missing:
-        parts = [f"{_listed(extra)} only in '{parameter}'"] if extra else []
-        parts += [f"{_listed(missing)} only in {other}"] if missing else []
+        parts = [f"{listed(extra)} only in '{parameter}'"] if extra else []
+        parts += [f"{listed(missing)} only in {other}"] if missing else []
         rule = f"have the same columns as {other}"
         way_out = "Select or rename columns so that the names agree; their order does not matter."
         raise bad(parameter, owner, rule, Seen(" and ".join(parts)), way_out)
@@ -375,7 +400,9 @@ def _read_array(sample: Any, parameter: str, owner: str) -> _Table:
         raise bad(parameter, owner, rule, seen, way_out)
     values, notices = _as_float(np.asarray(array), f"'{parameter}'", parameter, owner)
     matrix = values[:, np.newaxis] if values.ndim == 1 else values
-    return _Table(np.ascontiguousarray(matrix), notices=notices)
+    kind = ARRAY_KINDS.get(np.asarray(array).dtype.kind, "number")
+    kinds = (kind,) * matrix.shape[1] if kind != "number" else ()
+    return _Table(np.ascontiguousarray(matrix), notices=notices, kinds=kinds)
 
 
 def _as_float(
@@ -430,7 +457,7 @@ def _check_finite(table: _Table, parameter: str, owner: str) -> None:
     counts = [f"{nan} missing (NaN)"] * (nan > 0) + [f"{infinite} infinite"] * (infinite > 0)
     names = table.columns or ((table.label,) if table.label else _default_columns(width))
     rows, columns = np.nonzero(~finite)
-    place = f"column {_listed(names[j] for j in np.unique(columns))}; first in row {rows[0]}"
+    place = f"column {listed(names[j] for j in np.unique(columns))}; first in row {rows[0]}"
     seen = Seen(f"{' and '.join(counts)} of {finite.size} values ({place})")
     cure = f"{parameter}[np.isfinite({parameter}){'.all(axis=1)' * (width > 1)}]"
     if table.columns or table.label:
@@ -455,8 +482,8 @@ def _read_frame(sample: Any, parameter: str, owner: str) -> _Table | None:
         names, series = [label or "c1"], [frame]
     else:
         names = [str(name) for name in frame.columns]
-    if twice := _repeated(names):
-        seen = Seen(f"{_listed(twice)} more than once")
+    if twice := repeated(names):
+        seen = Seen(f"{listed(twice)} more than once")
         raise bad(parameter, owner, "have distinct column names", seen, "Rename or drop columns.")
     if isinstance(frame, nw.DataFrame):
         series = [frame.get_column(name) for name in frame.columns]
@@ -469,16 +496,27 @@ def _read_frame(sample: Any, parameter: str, owner: str) -> _Table | None:
     ]
     if wrong:
         way_out = "Select numeric columns first, or encode the others as numbers."
-        raise bad(parameter, owner, "have numeric columns only", Seen(_listed(wrong)), way_out)
+        raise bad(parameter, owner, "have numeric columns only", Seen(listed(wrong)), way_out)
 
     values = np.empty((len(frame), len(names)))
     notices: list[str] = []
     for j, (name, column) in enumerate(zip(names, series, strict=True)):
         values[:, j], said = _read_column(column, f"column '{name}'", parameter, owner)
         notices += said
+    kinds = tuple(_kind(column.dtype) for column in series)
     if isinstance(frame, nw.Series):
-        return _Table(values, label=label, notices=tuple(notices))
-    return _Table(values, columns=tuple(names), notices=tuple(notices))
+        return _Table(values, label=label, notices=tuple(notices), kinds=kinds)
+    return _Table(values, columns=tuple(names), notices=tuple(notices), kinds=kinds)
+
+
+def _kind(dtype: Any) -> str:
+    """What a column of a data frame holds."""
+    import narwhals as nw
+
+    if dtype.is_integer():
+        return "integer"
+    kinds = {nw.Boolean: "boolean", nw.Date: "date", nw.Datetime: "moment"}
+    return next((kind for one, kind in kinds.items() if isinstance(dtype, one)), "number")
 
 
 def _read_column(
@@ -515,7 +553,7 @@ def check_choice(value: object, choices: Iterable[str], *, parameter: str, owner
     if isinstance(value, str) and value in choices:
         return value
     close = difflib.get_close_matches(value.lower(), choices, 1) if isinstance(value, str) else []
-    rule = f"be one of {_listed(choices, most=len(choices))}"
+    rule = f"be one of {listed(choices, most=len(choices))}"
     raise bad(parameter, owner, rule, value, f"Did you mean '{close[0]}'?" if close else "")
 
 
@@ -601,8 +639,8 @@ def check_bounds(
 def _read_bounds(bounds: Any, columns: Sequence[str], parameter: str, owner: str) -> FloatArray:
     d, by_name = len(columns), isinstance(bounds, Mapping)
     if unknown := [key for key in bounds if str(key) not in columns] if by_name else []:
-        rule = f"name columns out of {_listed(columns)}"
-        raise bad(parameter, owner, rule, Seen(_listed(unknown)), "Columns may be left out.")
+        rule = f"name columns out of {listed(columns)}"
+        raise bad(parameter, owner, rule, Seen(listed(unknown)), "Columns may be left out.")
     chosen = [columns.index(str(key)) for key in bounds] if by_name else list(range(d))
     pairs = np.full((d, 2), np.nan)
     try:

@@ -126,7 +126,7 @@ def test_kinds_of_numbers(rng, convert):
 
 def test_booleans(rng):
     post = compare(rng.random(200) < 0.3, rng.random(300) < 0.6)
-    assert set(post.regions()["where"]) == {"c1 = 0", "c1 = 1"}
+    assert set(post.regions()["where"]) == {"c1 = false", "c1 = true"}
     assert post.estimate("tv") == pytest.approx(0.3, abs=0.1)
 
 
