@@ -87,9 +87,9 @@ def _read(array: pa.ChunkedArray) -> Column:
         micros = array.cast(pa.time64("us")).cast(pa.int64())
         told = ("holds times of day, read as seconds after midnight",)
         return Column(_floats(micros) / 1e6, "number", told)
-    if types.is_string(kind) or types.is_large_string(kind):
-        return _read_text(array)
-    return Column(np.empty(0), "text" if types.is_binary(kind) else "nested")
+    if str(kind) in ("string", "large_string", "string_view"):
+        return _read_text(array.cast(pa.string()))
+    return Column(np.empty(0), "nested" if types.is_nested(kind) else "text")
 
 
 def _holds_timestamps(name: str, values: FloatArray) -> bool:

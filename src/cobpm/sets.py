@@ -102,7 +102,7 @@ def from_groups(
     rows = _rows_by_label(table.columns[column])
     notices = _file_notices([table])
     if unlabelled := table.rows - sum(map(len, rows.values())):
-        notices.append(f"{unlabelled:,} rows without a value in '{column}' were left out.")
+        notices.append(f"Left out because '{column}' is missing: {_rows(unlabelled)}.")
     if between is not None:
         for name in between:
             if name not in rows:
@@ -235,8 +235,12 @@ def _stem(path: Path) -> str:
     return "standard input" if str(path) == STANDARD_INPUT else path.name.split(".")[0] or path.name
 
 
+def _rows(count: int) -> str:
+    return f"{count:,} row{'s' * (count != 1)}"
+
+
 def _counted(rows: dict[str, IntArray], most: int = 8) -> str:
-    shown = [f"'{name}' ({len(own):,} rows)" for name, own in list(rows.items())[:most]]
+    shown = [f"'{name}' ({_rows(len(own))})" for name, own in list(rows.items())[:most]]
     more = [f"and {len(rows) - most:,} more"] if len(rows) > most else []
     return ", ".join(shown + more)
 

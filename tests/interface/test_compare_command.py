@@ -155,7 +155,7 @@ def test_rows_without_a_label():
     with open("g.csv", "w", encoding="utf-8") as file:
         file.write("g,v\n" + "a,1\nb,2\n,3\na,4\nb,5\n")
     told = found("g.csv", "--split-by", "g")
-    assert "1 rows without a value in 'g' were left out." in told["notices"]
+    assert "Left out because 'g' is missing: 1 row." in told["notices"]
     assert [one["rows"] for one in told["sets"]] == [2, 2]
 
 

@@ -9,6 +9,7 @@ from importlib import import_module
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
 import cobpm
@@ -164,13 +165,16 @@ def _show_regions(out: Console, post: Posterior, found: Verdict, regions: dict[s
     if found.kind == "same" or len(regions["where"]) < 2:
         return
     sizes = dict(zip(post.names, post.model.sizes, strict=True))
+    # Of the largest shares, those whose densities differ for sure; all if there are none.
+    sure = np.flatnonzero(regions["log_ratio_low"] * regions["log_ratio_high"] > 0.0)
+    chosen = sure if len(sure) else np.arange(len(regions["where"]))
     shown = [
         (
             regions["where"][k],
             *(_share(regions[f"points_{name}"][k], size) for name, size in sizes.items()),
             _more_in(post.names, *(regions[f"log_ratio{end}"][k] for end in ("_low", "_high"))),
         )
-        for k in range(min(SHOWN_REGIONS, len(regions["where"])))
+        for k in chosen[:SHOWN_REGIONS]
     ]
     title = "Where they differ most" if found.kind == "different" else "Where they may differ most"
     out.print()
