@@ -109,6 +109,12 @@ class Ratio(_OnRegions):
 
         Permutation b depends on the seed and b alone: it is the same one in every frame.
         """
+    def given(self, drawn: NDArray[np.uint32], threads: int, progress: _Progress = None) -> _Floats:
+        """What `up` would return for labels that were drawn elsewhere, 8 permutations to a block.
+
+        `drawn` says how many of each point are of each set but the last, (blocks, points, 8 times
+        the sets but the last): all permutations of the first set, then those of the second, …
+        """
     def leaves(
         self, least: float, progress: _Progress = None
     ) -> tuple[_Ids, NDArray[np.uint32], _Floats, _Floats, float]:

@@ -17,7 +17,7 @@ from cobpm.diagnostics import ConvergenceWarning
 from cobpm.domain import Domain
 from cobpm.engines import Plan
 from cobpm.engines.exact import BYTES_PER_REGION
-from cobpm.frames import Frame, check_frames, fit_frames
+from cobpm.frames import GRID, Frame, check_frames, fit_frames
 from cobpm.model import PaperModel, improper_because
 from cobpm.pairs import PARTITIONS, Pairwise, PairwiseInterrupted, Question, joint
 from cobpm.posterior import READ_OUTS, Posterior, provenance
@@ -27,15 +27,14 @@ from cobpm.samples import (
     Samples,
     Seen,
     as_groups,
-    as_samples,
     bad,
-    check_bounds,
     check_choice,
     check_count,
     check_level,
     check_positive,
     check_rng,
 )
+from cobpm.sketched import Sketched, as_sets, check_any_bounds, check_sketch_frames, encode
 from cobpm.threads import thread_count
 
 MODELS = ("paper", "ratio")
@@ -71,7 +70,7 @@ def compare(
 
     Args:
         x: The first sample: an array of n rows and d columns, a list, or a data frame. A flat array
-            of n numbers is one column.
+            of n numbers is one column. Or a `Sketch` of one set.
         y: The second sample, of the same columns. The sizes may differ.
         model: "ratio", which cuts only where the ratio of the densities changes, or "paper", the
             published model.
@@ -106,7 +105,7 @@ def compare(
     Raises:
         InputError: If an argument cannot be used, saying what would do.
     """
-    samples = as_samples([x, y], owner="compare", names=("x", "y"), parameters=("x", "y"))
+    samples = as_sets([x, y], owner="compare", names=("x", "y"), parameters=("x", "y"))
     post = _posterior(
         samples,
         "compare",
@@ -151,7 +150,7 @@ def fit(
 
     Args:
         samples: A list of samples, or a mapping from names to samples. Samples of a list are named
-            "1", "2", …
+            "1", "2", … Or a `Sketch`, whose sets have names.
         model: See `compare`, as for all that follow. None for "ratio", or "paper" with a single
             set, which has no ratio.
         bounds: The range of the columns.
@@ -172,7 +171,7 @@ def fit(
     Returns:
         The posterior; name the two sets a divergence is between: `post.draws("kl", "a", "b")`.
     """
-    found = as_samples(samples, owner="fit")
+    found = as_sets(samples, owner="fit")
     if model is None:
         model = "ratio" if len(found.names) > 1 else "paper"
     post = _posterior(
@@ -215,7 +214,8 @@ def pairwise(
     """Work out the divergence between all pairs of many samples.
 
     Args:
-        samples: A list of samples, a mapping from names to samples, or a table with `groups`.
+        samples: A list of samples, a mapping from names to samples, a `Sketch`, or a table with
+            `groups`.
         divergence: See `Posterior.draws`.
         groups: The column of a data frame that says which set a row belongs to, or one label per
             row of a table.
@@ -243,8 +243,9 @@ def pairwise(
             holds the pairs that are done.
     """
     owner = "pairwise"
+    found: Samples | Sketched
     if groups is None:
-        found = as_samples(samples, owner=owner)
+        found = as_sets(samples, owner=owner)
     else:
         found = as_groups(samples, groups, owner=owner)
     if len(found.names) < 2:
@@ -260,7 +261,7 @@ def pairwise(
         check_choice(read_out, READ_OUTS, parameter="read_out", owner=owner),
         bool(symmetric),
     )
-    check_bounds(given["bounds"], found, owner=owner)
+    check_any_bounds(given["bounds"], found, owner=owner)
     if partition == "pair":
         result = _every_pair(found, question, given, rng, progress, checkpoint)
     elif checkpoint is not None:
@@ -282,7 +283,7 @@ def pairwise(
 
 
 def _every_pair(
-    samples: Samples,
+    samples: Samples | Sketched,
     question: Question,
     given: dict[str, Any],
     rng: Any,
@@ -292,7 +293,9 @@ def _every_pair(
     """One posterior per pair, as many at a time as there are processors."""
     owner = "pairwise"
 
-    def fit_pair(pair: Samples, seed: np.random.SeedSequence, progress: Progress) -> Posterior:
+    def fit_pair(
+        pair: Samples | Sketched, seed: np.random.SeedSequence, progress: Progress
+    ) -> Posterior:
         return _posterior(pair, owner, **given, rng=seed, progress=progress)
 
     generator = check_rng(rng, owner=owner)
@@ -307,6 +310,7 @@ def _every_pair(
         "read_out": question.read_out,
         "symmetric": question.symmetric,
         **given,
+        **({"sketch": samples.about} if isinstance(samples, Sketched) else {}),
     }
     with pair_runs.checkpoint(path, asked, seed) as (seed, answers, keep):
         pairs = pair_runs.Pairs.of(samples, question, seed, fit_pair)
@@ -355,7 +359,7 @@ def _warn(sentences: Iterable[str]) -> None:
         warn(sentence, ConvergenceWarning, stacklevel=3)
 
 
-def _posterior(samples: Samples, owner: str, **given: Any) -> Posterior:
+def _posterior(samples: Samples | Sketched, owner: str, **given: Any) -> Posterior:
     """The one way through the house: samples → domain → cells → model → engine → posterior."""
     model = check_choice(given["model"], MODELS, parameter="model", owner=owner)
     counts = {
@@ -379,7 +383,7 @@ def _posterior(samples: Samples, owner: str, **given: Any) -> Posterior:
     engine = check_choice(given["engine"], engines.ENGINES, parameter="engine", owner=owner)
     kernel = check_choice(given["kernel"], engines.KERNELS, parameter="kernel", owner=owner)
     rng = check_rng(given["rng"], owner=owner)
-    bounds = check_bounds(given["bounds"], samples, owner=owner)
+    bounds = check_any_bounds(given["bounds"], samples, owner=owner)
     seed, mass_seed = (int(word) for word in rng.integers(0, 2**63, size=2))
     settings: dict[str, Any] = {
         "function": owner,
@@ -409,13 +413,15 @@ def _posterior(samples: Samples, owner: str, **given: Any) -> Posterior:
         frames, prior, fitted = fit(samples, bounds, owner, given, plan)
     parameters = {k: v for k, v in asdict(prior).items() if k not in ("d", "sizes")}
     settings |= {"frames": [frame.name for frame in frames], **parameters}
+    if isinstance(samples, Sketched):
+        settings |= {"bounds": "those of the grid", "sketch": samples.about}
     return Posterior.from_fit(
         samples, frames, prior, fitted, mass_seed, provenance(settings, samples)
     )
 
 
 def _fit_paper(
-    samples: Samples, bounds: Any, owner: str, given: Mapping[str, Any], plan: Plan
+    samples: Samples | Sketched, bounds: Any, owner: str, given: Mapping[str, Any], plan: Plan
 ) -> tuple[list[Frame], PaperModel, engines.Fit]:
     """The published model: one frame, one posterior."""
     if not (isinstance(given["frames"], str) and given["frames"] == "auto"):
@@ -425,8 +431,12 @@ def _fit_paper(
     if delta is None:
         delta = 0.5 if len(samples.names) > 1 else 1.0
     delta = check_positive(delta, parameter="delta", owner=owner, way_out="The paper uses 0.5.")
-    domain = Domain.fit(samples, bounds)
-    cells = domain.encode(samples)
+    if isinstance(samples, Sketched):
+        (frame,) = samples.frames([GRID])
+    else:
+        name = "ranks" if isinstance(bounds, str) else "range"
+        frame = Frame(name, Domain.fit(samples, bounds))
+    cells = encode(samples, frame)
     sigma = (
         cells.d + 1.0
         if sigma is None
@@ -453,12 +463,11 @@ def _fit_paper(
             f"With delta={delta:g} the prior expects {model.prior_mean_leaves:,.0f} cells. The "
             f"default, sigma={cells.d + 1}, is larger; a larger delta helps too.",
         )
-    name = "ranks" if isinstance(bounds, str) else "range"
-    return [Frame(name, domain)], model, engines.run(cells, model, given["engine"], plan)
+    return [frame], model, engines.run(cells, model, given["engine"], plan)
 
 
 def _fit_ratio(
-    samples: Samples, bounds: Any, owner: str, given: Mapping[str, Any], plan: Plan
+    samples: Samples | Sketched, bounds: Any, owner: str, given: Mapping[str, Any], plan: Plan
 ) -> tuple[list[Frame], RatioModel, engines.Fit]:
     """The ratio model: several frames, and draws from all of them."""
     if len(samples.names) < 2:
@@ -468,16 +477,25 @@ def _fit_ratio(
         value = given[name]
         if value != signature(compare).parameters[name].default:
             raise bad(name, owner, "go with model='paper'", value, "Add model='paper'.")
+    if isinstance(samples, Sketched):
+        varying = len(samples.active)
+        fitted = samples.frames(check_sketch_frames(given["frames"], owner=owner))
+    else:
+        varying, fitted = _frames_of_rows(samples, bounds, owner, given["frames"])
+    found = engines.ratio.run(samples, fitted, plan)
+    return fitted, RatioModel(varying, samples.sizes), found
+
+
+def _frames_of_rows(
+    samples: Samples, bounds: Any, owner: str, frames: Any
+) -> tuple[int, list[Frame]]:
+    """The number of columns that vary, and the frames of the ratio model."""
     low, high = (
         extreme([extreme(rows, axis=0) for rows in samples.values], axis=0)
         for extreme in (np.min, np.max)
     )
     varying = int(np.count_nonzero(low < high))
-    frames = given["frames"]
     if isinstance(bounds, str) and isinstance(frames, str) and frames == "auto":
         frames = ["ranks"]
     names = check_frames(frames, owner=owner, d=varying)
-    limits = None if isinstance(bounds, str) else bounds
-    fitted = fit_frames(samples, names, limits)
-    found = engines.ratio.run(samples, fitted, plan)
-    return fitted, RatioModel(varying, samples.sizes), found
+    return varying, fit_frames(samples, names, None if isinstance(bounds, str) else bounds)

@@ -40,6 +40,7 @@ SHAPES = ("ranks", "warped", "range", "arctan")
 BLIND = (*SHAPES, *(f"turned {shape}" for shape in SHAPES))  # to which point is of which set
 SEEING = ("means ranks", "means arctan", "spreads ranks", "spreads arctan")
 NAMES = (*BLIND, *SEEING)
+GRID = "grid"  # the frame of a sketch's own cells; see `cobpm.sketched`
 MOST_KNOTS = 2**13  # of ranks: finer than any cell, quick to search, and little to save
 LARGEST_WARP = 0.5  # of the logarithm of a power
 SMALLEST = 5e-324  # float above zero
@@ -86,7 +87,7 @@ class Frame:
     """A bijection of the user's space onto the unit cube: a turn, if any, and a domain after it.
 
     Attributes:
-        name: One of `NAMES`.
+        name: One of `NAMES`, or `GRID`.
         domain: The map of each column onto [0, 1].
         linear: What comes before it in a turned frame, else None.
     """
@@ -103,7 +104,7 @@ class Frame:
     @property
     def blind(self) -> bool:
         """Whether the frame would be the same had the points been of other sets."""
-        return self.name in BLIND
+        return self.name in BLIND or self.name == GRID
 
     def turned(self, rows: FloatArray) -> FloatArray:
         """Points of the user in the columns of the domain."""

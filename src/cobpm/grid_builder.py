@@ -28,6 +28,7 @@ from cobpm.grid import Grid
 from cobpm.samples import Seen, as_chunk, bad, check_missing
 
 MOST_BINS = 2**16  # of a column
+FEW_BINS = 2**10
 SUMMARY = 2**14  # points that stand for a column when its map is fitted
 MOST_KNOTS = 2**10 + 1  # of a map: it is saved with every sketch
 HELD_BACK = 2**17  # rows that are gathered before they are counted
@@ -101,20 +102,26 @@ class Bins:
         if low[0] == high[-1]:
             return _around(float(low[0]))
         mixed = (self.counts > total // int(SUMMARY**0.5)) & (low < high)
-        points = self._points(total, np.where(mixed, low, high))
+        counts = self.counts
+        if len(counts) <= FEW_BINS:  # so few values can have cells of their own, the rare ones too
+            counts = np.maximum(counts, total // FEW_BINS)
+        points = quantile_points(low, np.where(mixed, low, high), counts)
         column, _ = fit_column(points, None, partial(by_ranks, most=MOST_KNOTS))
         return _widened(column, dict(zip(low[mixed].tolist(), high[mixed].tolist(), strict=True)))
 
-    def _points(self, total: int, high: FloatArray) -> FloatArray:
-        """Sorted points that stand for all: their quantiles, or each of them if they are few."""
-        rank = (np.arange(min(total, SUMMARY)) + 0.5) * (total / min(total, SUMMARY))
-        ends = np.cumsum(self.counts)
-        which = np.minimum(np.searchsorted(ends, rank, side="right"), len(ends) - 1)
-        share = (rank - ends[which]) / self.counts[which] + 1.0
-        points = self.low[which] * (1 - share) + high[which] * share
-        points = np.asarray(np.clip(points, self.low[which], high[which]))
-        points[0], points[-1] = self.low[0], high[-1]
-        return points
+
+def quantile_points(low: FloatArray, high: FloatArray, counts: IntArray) -> FloatArray:
+    """Sorted points that stand for all in some bins: their quantiles, or each, if they are few."""
+    total = int(counts.sum())
+    size = min(total, SUMMARY)
+    rank = (np.arange(size) + 0.5) * (total / size)
+    ends = np.cumsum(counts)
+    which = np.minimum(np.searchsorted(ends, rank, side="right"), len(ends) - 1)
+    share = (rank - ends[which]) / counts[which] + 1.0
+    points = low[which] * (1 - share) + high[which] * share
+    points = np.asarray(np.clip(points, low[which], high[which]))
+    points[0], points[-1] = low[0], high[-1]
+    return points
 
 
 def _ordered_bits(points: FloatArray) -> NDArray[np.uint64]:

@@ -12,24 +12,26 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cobpm.arrays import FloatArray
 from cobpm.pairs import Question, pair_draws, pair_estimate
 from cobpm.posterior import Posterior
 from cobpm.progress import Progress
 from cobpm.samples import Samples, Seen, bad
+from cobpm.sketched import Sketched
 from cobpm.threads import one_thread, thread_count
 
 FORMAT = 1
 
 # Fits one pair: samples of two sets, a seed, and whom to report to.
-FitPair = Callable[[Samples, np.random.SeedSequence, Progress], Posterior]
+FitPair = Callable[[Samples | Sketched, np.random.SeedSequence, Progress], Posterior]
 Key = tuple[str, str]  # fingerprints of the two samples, in their order
 
 
@@ -50,22 +52,21 @@ class Stopped(Exception):
 class Pairs:
     """All pairs of some samples, and how each is worked out."""
 
-    samples: Samples
+    samples: Samples | Sketched
     question: Question
     seed: int
     fit: FitPair
     prints: tuple[str, ...]  # fingerprints of the samples
 
     @classmethod
-    def of(cls, samples: Samples, question: Question, seed: int, fit: FitPair) -> Pairs:
+    def of(cls, samples: Samples | Sketched, question: Question, seed: int, fit: FitPair) -> Pairs:
         """Take the fingerprints."""
         return cls(samples, question, seed, fit, tuple(map(fingerprint, samples.values)))
 
     def posterior(self, i: int, j: int, progress: Progress = lambda stage, done: None) -> Posterior:
         """The posterior of two sets, which does not depend on which of them comes first."""
         i, j = self._ordered(i, j)
-        names, values = self.samples.names, self.samples.values
-        pair = replace(self.samples, names=(names[i], names[j]), values=(values[i], values[j]))
+        pair = self.samples.only(i, j)
         words = [int(self.prints[k][:16], 16) for k in (i, j)]
         return self.fit(pair, np.random.SeedSequence([self.seed, *words]), progress)
 
@@ -121,7 +122,7 @@ class Pairs:
         return pair_estimate(post, self.question, first, second), low, high
 
 
-def fingerprint(values: FloatArray) -> str:
+def fingerprint(values: NDArray[Any]) -> str:
     """A hash of one sample's values in their order."""
     return hashlib.sha256(np.ascontiguousarray(values).data).hexdigest()
 

@@ -26,6 +26,7 @@ from cobpm.model import PaperModel
 from cobpm.partitions import Partitions
 from cobpm.ratio_model import RatioModel
 from cobpm.samples import Samples, Seen, as_points, bad, check_choice, check_level
+from cobpm.sketched import Sketched
 from cobpm.threads import thread_count
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ class Posterior:
         provenance: Version, settings, sizes and fingerprint of the data.
         log_bayes_factor: With the ratio model, log of the probability of the labels if the sets
             differ over that if they share one distribution.
-        samples: The points themselves, for pictures; None if the posterior was loaded from a file.
+        samples: The points themselves, for pictures; None if the posterior was loaded from a file
+            or is of sketches.
     """
 
     names: tuple[str, ...]
@@ -95,7 +97,7 @@ class Posterior:
     @classmethod
     def from_fit(
         cls,
-        samples: Samples,
+        samples: Samples | Sketched,
         frames: Sequence[Frame],
         model: PaperModel | RatioModel,
         fit: Fit,
@@ -119,7 +121,7 @@ class Posterior:
             notices=(*samples.notices, *said),
             provenance=provenance,
             log_bayes_factor=fit.log_bayes_factor,
-            samples=samples,
+            samples=samples if isinstance(samples, Samples) else None,
             _moments=fit.moments,
         )
 
@@ -537,7 +539,7 @@ def draw_masses(partitions: Partitions, model: PaperModel | RatioModel, seed: in
     return masses
 
 
-def provenance(settings: Mapping[str, Any], samples: Samples) -> dict[str, Any]:
+def provenance(settings: Mapping[str, Any], samples: Samples | Sketched) -> dict[str, Any]:
     """What is needed to tell later how a result came about."""
     fingerprint = hashlib.sha256()
     for values in samples.values:

@@ -104,6 +104,11 @@ class Samples:
         """Number of columns."""
         return len(self.columns)
 
+    def only(self, *which: int) -> Samples:
+        """Some of the sets, given by their numbers."""
+        names = tuple(self.names[k] for k in which)
+        return replace(self, names=names, values=tuple(self.values[k] for k in which))
+
 
 @dataclass(frozen=True, eq=False)
 class _Table:

@@ -55,18 +55,22 @@ def save(sketch: Sketch, path: Any) -> None:
     ).encode()
     grid = _packed(sketch.grid)
     which, keys, counts = _columns(sketch)
-    table = pa.table({"set": which, "cell": keys, "count": counts}).replace_schema_metadata(
-        {ABOUT: about, GRID: grid, DIGEST: _digest(about, grid, which, keys, counts)}
-    )
-    with written_whole(target) as beside:
-        pq.write_table(
-            table,
+    table = pa.table({"set": which, "cell": keys, "count": counts})
+    digest = _digest(about, grid, which, keys, counts)
+    with (
+        written_whole(target) as beside,
+        pq.ParquetWriter(
             beside,
+            table.schema,
             compression="zstd",
             use_dictionary=["set"],
             column_encoding={"cell": "DELTA_BINARY_PACKED", "count": "DELTA_BINARY_PACKED"},
             write_page_checksum=True,
-        )
+            store_schema=False,
+        ) as file,
+    ):
+        file.write_table(table)
+        file.add_key_value_metadata({ABOUT: about, GRID: grid, DIGEST: digest})
 
 
 def load(path: Any) -> Sketch:
@@ -76,7 +80,7 @@ def load(path: Any) -> Sketch:
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(source, page_checksum_verification=True) as file:
-            kept = file.schema_arrow.metadata or {}
+            kept = file.metadata.metadata or {}
             if ABOUT not in kept:
                 raise _unusable(source, "The file holds no sketch.")
             about = json.loads(kept[ABOUT])
@@ -138,13 +142,31 @@ def _columns(
 def _rebuilt(
     about: dict[str, Any], grid: Grid, keys: NDArray[np.uint64], counts: NDArray[np.uint64]
 ) -> Sketch:
-    ends = np.cumsum([entry["cells"] for entry in about["sets"]], dtype=np.int64)
-    starts = np.concatenate([[0], ends])
+    starts = np.concatenate([[0], np.cumsum([entry["cells"] for entry in about["sets"]])])
     sets = {
         entry["name"]: Counted(keys[a:b], counts[a:b], entry["beyond"], entry["dropped"])
         for entry, a, b in zip(about["sets"], starts[:-1], starts[1:], strict=True)
     }
-    return Sketch(grid, about["bits"], about["max_cells"], sets)
+    sketch = Sketch(grid, about["bits"], about["max_cells"], sets)
+    if (
+        about["finest"] != FINEST
+        or not 0 <= sketch.bits <= grid.finest
+        or starts[-1] != len(keys)
+        or len(sets) != len(about["sets"])
+        or not sketch.cells <= sketch.max_cells
+        or sketch.max_cells < 1
+        or sketch.sizes != tuple(entry["rows"] for entry in about["sets"])
+        or not all(_in_order(counted, sketch.bits) for counted in sets.values())
+    ):
+        raise ValueError("it contradicts itself")
+    return sketch
+
+
+def _in_order(counted: Counted, bits: int) -> bool:
+    keys, counts = counted.keys, counted.counts
+    if not len(keys):
+        return True
+    return bool((keys[1:] > keys[:-1]).all() and int(keys[-1]) < 1 << bits and counts.all())
 
 
 def _packed(grid: Grid) -> bytes:

@@ -137,6 +137,8 @@ def load(path: Any) -> Posterior:
         raise
     except Exception as error:  # a foreign or damaged file can fail at any point
         way_out = f"The file is damaged, or something else ({type(error).__name__})."
+        if source.read_bytes()[:4] == b"PAR1":
+            way_out = "It is a Parquet file: a sketch is read by cobpm.Sketch.load."
         raise bad(
             "path", "load", "name a file that Posterior.save wrote", str(source), way_out
         ) from error

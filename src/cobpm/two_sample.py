@@ -30,13 +30,13 @@ from cobpm.progress import Progress, shown
 from cobpm.ratio_model import RatioModel
 from cobpm.samples import (
     Samples,
-    as_samples,
     bad,
-    check_bounds,
     check_count,
     check_level,
     check_rng,
 )
+from cobpm.sketch_permutations import affordable_cells, sketch_log_ratios
+from cobpm.sketched import Sketched, as_sets, check_any_bounds, check_sketch_frames
 from cobpm.threads import thread_count
 
 OWNER = "test"
@@ -106,7 +106,7 @@ def test(
     """Test whether two samples come from one distribution.
 
     Args:
-        x: The first sample, as in `compare`.
+        x: The first sample, as in `compare`, or a `Sketch` of one set.
         y: The second sample, of the same columns. The sizes may differ.
         permutations: Permutations of the labels. The smallest possible p-value is
             1 / (permutations + 1).
@@ -115,7 +115,7 @@ def test(
         bounds: Limits of the columns for the frame "range", as in `compare`; "ranks" leaves only
             the frame of that name.
         rng: Seed or NumPy generator of the permutations. The statistic does not depend on it unless
-            rows are repeated.
+            rows are repeated, and never with sketches.
         progress: True for a bar on standard error, or a function of (stage, fraction done).
         max_regions: Most regions that the recursions of all frames may hold, which bounds time and
             memory by the depth of the partitions.
@@ -126,23 +126,31 @@ def test(
     Raises:
         InputError: If an argument cannot be used, saying what would do.
     """
-    samples = as_samples([x, y], owner=OWNER, names=("x", "y"), parameters=("x", "y"))
     way_out = "The default is 999."
     permutations = check_count(permutations, parameter="permutations", owner=OWNER, way_out=way_out)
     way_out = f"The default is {MAX_REGIONS:,}."
     max_regions = check_count(
         max_regions, minimum=1000, parameter="max_regions", owner=OWNER, way_out=way_out
     )
+    most = affordable_cells(permutations)
+    samples = as_sets([x, y], owner=OWNER, names=("x", "y"), parameters=("x", "y"), most_cells=most)
     generator = check_rng(rng, owner=OWNER)
-    limits = check_bounds(bounds, samples, owner=OWNER)
-    pooled, labels = pool(samples, generator)
-    names = _blind_frames(frames, limits, pooled)
-    fitted = fit_frames(pooled, names, None if isinstance(limits, str) else limits)
-    seed = int(generator.integers(0, 2**63))
+    limits = check_any_bounds(bounds, samples, owner=OWNER)
     with shown(progress) as report:
-        ratios = log_ratios(
-            pooled, labels, samples.sizes, fitted, permutations, seed, max_regions, report
-        )
+        if isinstance(samples, Sketched):
+            names = check_sketch_frames(frames, owner=OWNER)
+            fitted = samples.frames(names)
+            ratios = sketch_log_ratios(
+                samples, fitted, permutations, generator, max_regions, report
+            )
+        else:
+            pooled, labels = pool(samples, generator)
+            names = _blind_frames(frames, limits, pooled)
+            fitted = fit_frames(pooled, names, None if isinstance(limits, str) else limits)
+            seed = int(generator.integers(0, 2**63))
+            ratios = log_ratios(
+                pooled, labels, samples.sizes, fitted, permutations, seed, max_regions, report
+            )
     statistics = ratios.mean(axis=0)
     return TestResult(
         statistic=float(statistics[0]),

@@ -33,6 +33,7 @@ template <class T, class... Shape>
 using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu, Shape...>;
 using Vector = nb::ndim<1>;
 using Matrix = nb::ndim<2>;
+using Cube = nb::ndim<3>;
 template <class T>
 using Out = nb::ndarray<nb::numpy, T>;
 using Progress = std::optional<nb::callable>;
@@ -263,6 +264,21 @@ class Ratio : public OnRegions {
     {
       nb::gil_scoped_release release;
       found = recursion_.permuted(seed, permutations, threads, monitor);
+    }
+    return give(std::move(found));
+  }
+
+  Out<double> given(In<std::uint32_t, Cube> drawn, int threads, Progress progress) {
+    const Points& points = regions_->points();
+    const std::size_t lanes = RatioRecursion::kLanes, kept = points.sets_count - 1;
+    if (drawn.shape(1) != points.n || drawn.shape(2) != kept * lanes) {
+      throw std::invalid_argument("counts are needed for each point, each set but the last and each of 8 permutations");
+    }
+    Monitor monitor(poll_with(progress), static_cast<double>(drawn.shape(0) * lanes));
+    std::vector<double> found;
+    {
+      nb::gil_scoped_release release;
+      found = recursion_.given(drawn.data(), static_cast<std::int64_t>(drawn.shape(0)), threads, monitor);
     }
     return give(std::move(found));
   }
@@ -521,6 +537,7 @@ NB_MODULE(_core, m) {
       .def("relabel", &Ratio::relabel, "sets"_a, "threads"_a, "progress"_a = nb::none())
       .def("up", &Ratio::up, "threads"_a, "progress"_a = nb::none())
       .def("permuted", &Ratio::permuted, "seed"_a, "permutations"_a, "threads"_a, "progress"_a = nb::none())
+      .def("given", &Ratio::given, "drawn"_a, "threads"_a, "progress"_a = nb::none())
       .def("leaves", &Ratio::leaves, "least"_a, "progress"_a = nb::none())
       .def("at_points", &Ratio::at_points, "leaf_values"_a, "single_values"_a, "threads"_a, "progress"_a = nb::none())
       .def("draw", &Ratio::draw, "draws"_a, "seed"_a, "threads"_a, "progress"_a = nb::none());

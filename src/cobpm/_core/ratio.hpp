@@ -30,6 +30,11 @@ class RatioRecursion {
   // is the same one for all recursions over as many points. Labels stay as they are.
   std::vector<double> permuted(std::uint64_t seed, std::int64_t permutations, int threads, Monitor& monitor) const;
 
+  // The same for labels that the caller drew: how many of each point are of each set but the last, [block][point][set·kLanes + lane]. Sets must
+  // have as many points in all as they have now.
+  static constexpr int kLanes = 8;  // permutations in a block
+  std::vector<double> given(const std::uint32_t* drawn, std::int64_t blocks, int threads, Monitor& monitor) const;
+
   // Probabilities that regions are leaves, in the order in which regions are reached from above. A region that is reached with a probability
   // below `least` counts as a leaf.
   struct Leaves {
@@ -67,7 +72,9 @@ class RatioRecursion {
   };
 
   void check_current() const;
-  void permuted_block(std::uint64_t seed, std::uint64_t first, const std::vector<std::uint32_t>& places, double* out, Monitor& monitor) const;
+  void permuted_block(const std::uint16_t* labels, const std::uint32_t* drawn, const std::vector<std::uint32_t>& places, double* out,
+                      Monitor& monitor) const;
+  std::vector<std::uint32_t> places(int threads, Monitor& monitor) const;
   void prepare();
   Scaled leaf(const std::uint32_t* counts, std::uint32_t total) const;
   Scaled weigh(const std::uint32_t* counts, std::uint32_t total) const;

@@ -58,6 +58,7 @@ class Regions {
   Ref root() const { return classify(0); }
   int depth(std::int64_t id) const;
   int level(std::int64_t id, int column) const;
+  int level(int depth, std::int64_t vector, int column) const { return levels_[depth][vector * points_.d + column]; }  // in the dense part
   const std::uint32_t* counts(std::int64_t id) const { return &counts_[id * points_.sets_count]; }
   std::uint32_t total(std::int64_t id) const { return totals_[id]; }
   // Dense regions above the base depth can be split as they are; others once they were grown.

@@ -23,6 +23,7 @@ from cobpm.frames import Frame
 from cobpm.partitions import Partitions
 from cobpm.ratio_model import RatioModel
 from cobpm.samples import Samples
+from cobpm.sketched import Sketched, encode
 
 POWER = 0.1  # of the evidence, in a frame's weight
 NEGLIGIBLE = 1e-4  # probability of reaching a region, below which it counts as a leaf
@@ -40,11 +41,11 @@ class View:
     depth: int
 
 
-def look(samples: Samples, frames: Sequence[Frame], plan: Plan) -> list[View]:
+def look(samples: Samples | Sketched, frames: Sequence[Frame], plan: Plan) -> list[View]:
     """Sum over all partitions in each frame."""
     views = []
     for number, frame in enumerate(frames):
-        cells = frame.encode(samples)
+        cells = encode(samples, frame)
         model = RatioModel(cells.d, samples.sizes)
         depth = depth_for(cells, plan.max_regions // len(frames))
         follow = plan.follow(f"frame {number + 1} of {len(frames)}")
@@ -83,7 +84,7 @@ def weights_of(views: Sequence[View]) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-def run(samples: Samples, frames: Sequence[Frame], plan: Plan) -> Fit:
+def run(samples: Samples | Sketched, frames: Sequence[Frame], plan: Plan) -> Fit:
     """Look through all frames, weigh them, and draw."""
     views = look(samples, frames, plan)
     weights = weights_of(views)
