@@ -17,11 +17,7 @@ from cobpm.cli.compare import compare
 from cobpm.cli.pairwise import pairwise
 
 INTERRUPTED = 130
-SHELLS = {
-    "bash": 'eval "$(cobpm completion bash)"  # in ~/.bashrc',
-    "zsh": 'eval "$(cobpm completion zsh)"  # in ~/.zshrc',
-    "fish": "cobpm completion fish | source  # in ~/.config/fish/config.fish",
-}
+SHELLS = ("bash", "zsh", "fish")
 
 
 class BadInput(click.ClickException):
@@ -82,7 +78,7 @@ def demo(seed: int) -> None:
 
 
 @main.command()
-@click.argument("shell", type=click.Choice(list(SHELLS)))
+@click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
     """Print a script that completes commands and options.
 
