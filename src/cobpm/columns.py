@@ -150,7 +150,8 @@ def _floats(array: pa.ChunkedArray) -> FloatArray:
     import pyarrow as pa
 
     chunks = array.cast(pa.float64(), safe=False).chunks
-    return np.concatenate([_as_numpy(part, np.float64, np.nan) for part in chunks])
+    parts: list[FloatArray] = [_as_numpy(part, np.float64, np.nan) for part in chunks]
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
 
 
 def _whole(values: FloatArray) -> bool:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import gzip
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -54,15 +55,17 @@ class Source:
         path: Where it is.
         beginning: Its first rows.
         size: Bytes on the disk.
-        rows: Number of rows, where the file says.
-        batches: Reads columns of these names, about so many rows at a time.
+        batches: Reads columns of these names, about so many rows at a time, of some parts or all.
+        parts: Rows of each part that can be read by itself; none if the file has no parts.
+        ends: Smallest and largest value of columns, as far as the file says.
     """
 
     path: str
     beginning: Table
     size: int
-    rows: int | None
-    batches: Callable[[Sequence[str], int], Batches]
+    batches: Callable[[Sequence[str], int, Sequence[int] | None], Batches]
+    parts: tuple[int, ...] = ()
+    ends: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,18 +115,32 @@ class Stream:
         """Names of the columns."""
         return self.agreement.columns
 
-    def pieces(self, rows: int | None = None) -> Iterator[Piece]:
-        """All rows, about so many at a time."""
+    def pieces(self, rows: int | None = None, every: int = 1) -> Iterator[Piece]:
+        """All rows, about so many at a time; of files in parts, every so-maniest part alone."""
         if rows is None:
             rows = max(1, min(MOST_ROWS, MOST_VALUES // len(self.columns)))
-        total, before = sum(source.size for source in self.sources) or 1, 0
+        total, before, part = sum(source.size for source in self.sources) or 1, 0, 0
         named = zip(self.sources, self.agreement.own, self.agreement.readings, strict=True)
         for source, own, readings in named:
+            parts = None
+            if source.parts:
+                parts = [k for k in range(len(source.parts)) if (part + k) % every == 0]
+                part += len(source.parts)
             with readable(source.path):
-                for batch, share in source.batches(own, rows):
+                for batch, share in source.batches(own, rows, parts):
                     done = (before + share * source.size) / total
                     yield Piece(source.path, batch, own, readings, min(done, 1.0))
             before += source.size
+
+    def ends(self) -> list[tuple[float, float] | None]:
+        """The smallest and the largest value of each column, as far as the files say."""
+        found: list[tuple[float, float] | None] = []
+        for k in range(len(self.columns)):
+            named = zip(self.sources, self.agreement.own, strict=True)
+            known = [source.ends[own[k]] for source, own in named if own[k] in source.ends]
+            ends = [end for pair in known for end in pair]
+            found.append((min(ends), max(ends)) if ends else None)
+        return found
 
 
 def open_streams(
@@ -207,26 +224,59 @@ def _parquet(path: str) -> Source:
 
     try:
         with pq.ParquetFile(path) as file:
-            rows = file.metadata.num_rows
+            about = file.metadata
+            if b"cobpm_sketch" in (about.metadata or {}):
+                way_out = "cobpm merge puts sketches together."
+                raise bad_file(path, "hold rows", Seen("a sketch of rows"), way_out)
+            groups = [about.row_group(k) for k in range(about.num_row_groups)]
             first = next(file.iter_batches(FIRST_ROWS), None)
             begun = file.schema_arrow.empty_table() if first is None else pa.table(first)
     except (pa.ArrowException, OSError) as error:
         raise _damaged(path, "Parquet", error) from None
-    beginning = table_of(begun, path)
-    return Source(path, beginning, Path(path).stat().st_size, rows, partial(_parquet_rows, path))
+    return Source(
+        path,
+        table_of(begun, path),
+        Path(path).stat().st_size,
+        partial(_parquet_rows, path),
+        tuple(group.num_rows for group in groups),
+        _ends(groups),
+    )
 
 
-def _parquet_rows(path: str, names: Sequence[str], size: int) -> Batches:
+def _ends(groups: Sequence[Any]) -> dict[str, tuple[float, float]]:
+    """Smallest and largest values that Parquet noted down for columns of plain numbers."""
+    found: dict[str, tuple[float, float]] = {}
+    for group in groups:
+        for k in range(group.num_columns):
+            chunk = group.column(k)
+            kept = chunk.statistics if chunk.is_stats_set else None
+            if kept is None or not kept.has_min_max or isinstance(kept.min, bool):
+                continue
+            if all(isinstance(end, int | float) and isfinite(end) for end in (kept.min, kept.max)):
+                low, high = found.get(chunk.path_in_schema, (kept.min, kept.max))
+                found[chunk.path_in_schema] = min(low, kept.min), max(high, kept.max)
+    return found
+
+
+def _parquet_rows(
+    path: str, names: Sequence[str], size: int, parts: Sequence[int] | None
+) -> Batches:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     done = 0
     try:
-        with pq.ParquetFile(path, buffer_size=1 << 20) as file:
-            total = file.metadata.num_rows or 1
-            columns = [name for name in names if "." not in name]
-            wanted = list(names) if len(columns) == len(names) else None  # a dot means nesting
-            for batch in file.iter_batches(size, columns=wanted, use_threads=thread_count() > 1):
+        with pq.ParquetFile(path) as file:
+            about = file.metadata
+            parts = range(about.num_row_groups) if parts is None else parts
+            total = sum(about.row_group(k).num_rows for k in parts) or 1
+            settings = {
+                "row_groups": list(parts),
+                # A dot in a name would mean nesting.
+                "columns": None if any("." in name for name in names) else list(names),
+                "use_threads": thread_count() > 1,
+            }
+            for batch in file.iter_batches(size, **settings) if parts else ():
                 done += len(batch)
                 yield batch, done / total
     except (pa.ArrowException, OSError) as error:
@@ -243,10 +293,10 @@ def _arrow(path: str) -> Source:
             beginning = table_of(pa.Table.from_batches(first, reader.schema), path)
     except (pa.ArrowException, OSError) as error:
         raise _damaged(path, "Arrow", error) from None
-    return Source(path, beginning, Path(path).stat().st_size, None, partial(_arrow_rows, path))
+    return Source(path, beginning, Path(path).stat().st_size, partial(_arrow_rows, path))
 
 
-def _arrow_rows(path: str, names: Sequence[str], size: int) -> Batches:
+def _arrow_rows(path: str, names: Sequence[str], size: int, parts: None) -> Batches:
     import pyarrow as pa
 
     done = 0
@@ -285,7 +335,7 @@ def _text(path: str, stream: BinaryIO, head: bytes, name: str) -> Source:
         path, first.column_names, first.columns, dialect.notices, dialect.names is None
     )
     batches = partial(_text_rows, path, dialect, _lasting_types(first.schema))
-    return Source(path, beginning, Path(path).stat().st_size, None, batches)
+    return Source(path, beginning, Path(path).stat().st_size, batches)
 
 
 def _lasting_types(schema: pa.Schema) -> dict[str, Any]:
@@ -305,7 +355,12 @@ def _lasting_types(schema: pa.Schema) -> dict[str, Any]:
 
 
 def _text_rows(
-    path: str, dialect: Dialect, kinds: dict[str, Any], names: Sequence[str], size: int
+    path: str,
+    dialect: Dialect,
+    kinds: dict[str, Any],
+    names: Sequence[str],
+    size: int,
+    parts: None,
 ) -> Batches:
     import pyarrow as pa
     from pyarrow import csv
@@ -369,10 +424,12 @@ def _json(path: str, stream: BinaryIO) -> Source:
     beginning = named_table(path, first.column_names, first.columns)
     schema = pa.schema(list(_lasting_types(first.schema).items()))
     batches = partial(_json_rows, path, schema)
-    return Source(path, beginning, Path(path).stat().st_size, None, batches)
+    return Source(path, beginning, Path(path).stat().st_size, batches)
 
 
-def _json_rows(path: str, schema: pa.Schema, names: Sequence[str], size: int) -> Batches:
+def _json_rows(
+    path: str, schema: pa.Schema, names: Sequence[str], size: int, parts: None
+) -> Batches:
     done, total, rest = 0, Path(path).stat().st_size or 1, b""  # lines, bytes
     wanted = schema.empty_table().select(list(names)).schema
     block = min(BLOCK, max(1 << 12, 32 * size * len(schema)))
