@@ -213,6 +213,8 @@ def as_sets(
     Rows beside a sketch are counted on its grid. A sketch of more than `most_cells` is made
     coarser.
     """
+    if isinstance(sets, Sketched):
+        return sets
     if isinstance(sets, Sketch):
         return Sketched.of(sets, owner)
     listed = list(sets.values()) if isinstance(sets, Mapping) else sets

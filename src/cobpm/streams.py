@@ -42,6 +42,8 @@ FIRST_BYTES = 1 << 20  # the same for text
 BLOCK = 1 << 22  # bytes of text that are read at a time
 MOST_VALUES = 3 << 18  # of a piece, all columns together
 MOST_ROWS = 1 << 18
+LARGE_ROWS, LARGE_BYTES = 20_000_000, 2e9  # beyond which files are better not held in memory
+INFLATED = 4  # bytes of text, roughly, for a byte of gzip
 
 # Some rows, and the share of the file that has been read with them.
 Batches = Iterator[tuple["pa.Table | pa.RecordBatch", float]]
@@ -180,6 +182,34 @@ def files_in(paths: Sequence[str]) -> list[str]:
             raise InputError(f"The folder '{path}' holds no files to read.")
         found += inside
     return found
+
+
+def are_large(paths: Sequence[str]) -> bool:
+    """Whether files together have more than 20 million rows or 2 GB of numbers; folders always."""
+    rows = size = 0.0
+    for path in paths:
+        if Path(path).is_dir():
+            return True
+        more = _extent(path) if Path(path).is_file() else (0, 0)
+        rows, size = rows + more[0], size + more[1]
+    return rows > LARGE_ROWS or size > LARGE_BYTES
+
+
+def _extent(path: str) -> tuple[float, float]:
+    """Rows where a file says, and the bytes of its numbers, roughly; no trouble is taken."""
+    with open(path, "rb") as file:
+        head = file.read(4)
+    on_disk = Path(path).stat().st_size
+    if head == b"PAR1":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            about = pq.read_metadata(path)
+        except (pa.ArrowException, OSError):  # whoever reads it will say so
+            return 0, 0
+        return about.num_rows, 8 * about.num_rows * about.num_columns
+    return 0, on_disk * (INFLATED if head[:2] == b"\x1f\x8b" else 1)
 
 
 def look(path: str) -> Source:
@@ -344,13 +374,13 @@ def _lasting_types(schema: pa.Schema) -> dict[str, Any]:
     from pyarrow import types
 
     found = {}
-    for field in schema:
-        kind = field.type
+    for one in schema:
+        kind = one.type
         if types.is_integer(kind) or types.is_floating(kind):
             kind = pa.float64()
         elif types.is_null(kind):
             kind = pa.string()
-        found[field.name] = kind
+        found[one.name] = kind
     return found
 
 
