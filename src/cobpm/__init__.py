@@ -20,6 +20,8 @@ _HOME = {
     "PairwiseInterrupted": "cobpm.pairs",
     "Grid": "cobpm.grid",
     "GridBuilder": "cobpm.grid_builder",
+    "Drift": "cobpm.monitor",
+    "monitor": "cobpm.monitor",
     "load": "cobpm.posterior",
     "Posterior": "cobpm.posterior",
     "InputError": "cobpm.samples",
@@ -31,6 +33,7 @@ _HOME = {
 
 __all__ = [
     "CoBPM",
+    "Drift",
     "Grid",
     "GridBuilder",
     "InputError",
@@ -45,6 +48,7 @@ __all__ = [
     "compare",
     "fit",
     "load",
+    "monitor",
     "pairwise",
     "test",
 ]
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
     from cobpm.estimator import CoBPM, SampleSetDivergence
     from cobpm.grid import Grid
     from cobpm.grid_builder import GridBuilder
+    from cobpm.monitor import Drift, monitor
     from cobpm.pairs import Pairwise, PairwiseInterrupted
     from cobpm.posterior import Posterior, load
     from cobpm.samples import InputError

@@ -15,6 +15,7 @@ import click
 
 import cobpm
 from cobpm.cli.compare import compare
+from cobpm.cli.monitor import monitor
 from cobpm.cli.pairwise import pairwise
 from cobpm.cli.sketch import merge, sketch
 
@@ -73,6 +74,7 @@ main.add_command(compare)
 main.add_command(pairwise)
 main.add_command(sketch)
 main.add_command(merge)
+main.add_command(monitor)
 
 
 @main.command()
