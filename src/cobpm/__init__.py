@@ -20,8 +20,8 @@ _HOME = {
     "PairwiseInterrupted": "cobpm.pairs",
     "Grid": "cobpm.grid",
     "GridBuilder": "cobpm.grid_builder",
-    "Drift": "cobpm.monitor",
-    "monitor": "cobpm.monitor",
+    "Drift": "cobpm.drift",
+    "monitor": "cobpm.drift",
     "load": "cobpm.posterior",
     "Posterior": "cobpm.posterior",
     "InputError": "cobpm.samples",
@@ -55,10 +55,10 @@ __all__ = [
 
 if TYPE_CHECKING:
     from cobpm.api import compare, fit, pairwise
+    from cobpm.drift import Drift, monitor
     from cobpm.estimator import CoBPM, SampleSetDivergence
     from cobpm.grid import Grid
     from cobpm.grid_builder import GridBuilder
-    from cobpm.monitor import Drift, monitor
     from cobpm.pairs import Pairwise, PairwiseInterrupted
     from cobpm.posterior import Posterior, load
     from cobpm.samples import InputError

@@ -9,7 +9,7 @@ import numpy as np
 from cobpm import divergences
 
 if TYPE_CHECKING:
-    from cobpm.monitor import Drift
+    from cobpm.drift import Drift
 
 MOST_LABELS = 30
 FINE, BAD = "#3b6ea5", "#c0392b"

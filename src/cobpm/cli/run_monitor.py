@@ -8,7 +8,7 @@ from typing import Any
 import cobpm
 from cobpm import divergences
 from cobpm.cli.output import Outputs, as_csv, console, progress, say, table
-from cobpm.monitor import Drift, Step
+from cobpm.drift import Drift, Step
 from cobpm.verdict import percent
 
 LONGEST = 48  # characters of a region in the table
