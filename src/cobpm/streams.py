@@ -260,7 +260,7 @@ def _parquet(path: str) -> Source:
                 raise bad_file(path, "hold rows", Seen("a sketch of rows"), way_out)
             groups = [about.row_group(k) for k in range(about.num_row_groups)]
             first = next(file.iter_batches(FIRST_ROWS), None)
-            begun = file.schema_arrow.empty_table() if first is None else pa.table(first)
+            begun = pa.Table.from_batches([] if first is None else [first], file.schema_arrow)
     except (pa.ArrowException, OSError) as error:
         raise _damaged(path, "Parquet", error) from None
     return Source(
