@@ -253,7 +253,9 @@ def _parquet(path: str) -> Source:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(
+            path, buffer_size=1 << 16
+        ) as file:  # so that it reads no more than this
             about = file.metadata
             if b"cobpm_sketch" in (about.metadata or {}):
                 way_out = "cobpm merge puts sketches together."

@@ -60,7 +60,7 @@ def _as_options(message: str) -> str:
     def option(found: re.Match[str]) -> str:
         return "--" + found[1].replace("_", "-").replace("rng", "seed")
 
-    message = re.sub(r"The '([\w-]+)' parameter of \w+\(\)", option, message)
+    message = re.sub(r"The '([\w-]+)' parameter of [\w.]+\(\)", option, message)
     return re.sub(r"\b(model|engine|partition|bounds|read_out)='?(\w+)'?", r"--\1 \2", message)
 
 
