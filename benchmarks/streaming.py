@@ -33,12 +33,12 @@ BOUNDS = {"a": (-7.0, 7.0), "b": (-7.0, 7.0), "c": (0.0, 500.0)}
 ABOUT = """\
 Rows of three columns (two correlated normal ones, one lognormal) in Parquet files with row groups
 of a million rows, zstd, no dictionaries. `one pass` counts on a grid from given bounds;
-`two passes` looks at about four million rows first to choose a grid by ranks. The scan is Polars' streaming
-engine: smallest, largest and mean value of each column. Every figure is the best of {turns}
-processes of their own with {threads} threads, libraries loaded before the clock starts; processor
-seconds in brackets, which other work on the machine disturbs less. `over the scan` are rows per
-second over those of the scan, by the clock and in brackets by processor seconds. Memory is the peak
-of the whole process.
+`two passes` looks at about four million rows first to choose a grid by ranks. The scan is Polars'
+streaming engine: smallest, largest and mean value of each column. Every figure is the best of
+{turns} processes of their own with {threads} threads, libraries loaded before the clock starts;
+processor seconds in brackets, which other work on the machine disturbs less. `over the scan` are
+rows per second over those of the scan, by the clock and in brackets by processor seconds. Memory is
+the peak of the whole process.
 """
 WORK = {
     "one pass": """
