@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.streaming", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="tiny sizes")
-    parser.add_argument("--turns", type=int, default=3, help="processes per figure")
+    parser.add_argument("--turns", type=int, default=2, help="processes per figure")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "streaming.md")
     options = parser.parse_args(arguments)
     turns = 1 if options.quick else options.turns
@@ -111,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             ABOUT.format(turns=turns, threads=ALL),
             *table(found),
             "",
-            f"![seconds against rows]({options.out.stem}.png)",
+            f"![processor seconds against rows]({options.out.stem}.png)",
             "",
         ]
     )
@@ -204,7 +204,7 @@ def over_scan(one: Measured, kind: str) -> str:
 
 
 def draw(found: Sequence[Measured], path: Path) -> None:
-    """Seconds against rows, both on logarithmic axes."""
+    """Processor seconds against rows, both on logarithmic axes."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -216,10 +216,10 @@ def draw(found: Sequence[Measured], path: Path) -> None:
         WORK, ("o-", "s-", "^--"), ("#3b6ea5", "#c0392b", "0.5"), strict=True
     ):
         label = {"scan": "Polars: min, max, mean"}.get(kind, f"cobpm sketch, {kind}")
-        seconds = [one.work[kind]["seconds"] for one in found]
+        seconds = [one.work[kind]["processor"] for one in found]
         ax.loglog(sizes, seconds, mark, color=color, label=label)
     ax.set_xlabel("rows")
-    ax.set_ylabel("seconds")
+    ax.set_ylabel("processor seconds")
     ax.grid(True, which="major", color="0.9")
     ax.legend(frameon=False)
     fig.savefig(path, dpi=130)

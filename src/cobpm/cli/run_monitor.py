@@ -77,7 +77,11 @@ def _show(drift: Drift, seconds: float) -> None:
             say(out, f"Notice: {one.dropped:,} rows of '{one.step}' had missing values.")
     if drift.threshold is not None:
         above = len(drift.above)
-        told = "no interval lies" if not above else f"{above} of {len(rows)} intervals lie"
+        told = (
+            "no interval lies"
+            if not above
+            else f"{above} of {len(rows)} intervals {'lies' if above == 1 else 'lie'}"
+        )
         say(out, f"Threshold {drift.threshold:g}: {told} above it.", "bold" if above else "")
     say(out, f"{seconds:.1f} s.", "dim")
 
