@@ -476,7 +476,8 @@ def _fit_ratio(
         raise bad("model", owner, "be 'paper' for a single set", seen, way_out)
     for name in ("delta", "sigma", "engine", "kernel", "burn_in", "chains", "thin"):
         value = given[name]
-        if value != signature(compare).parameters[name].default:
+        default = signature(compare).parameters[name].default
+        if isinstance(value, np.ndarray) or value != default:
             raise bad(name, owner, "go with model='paper'", value, "Add model='paper'.")
     if isinstance(samples, Sketched):
         varying = len(samples.active)

@@ -28,6 +28,7 @@ from cobpm.samples import Samples, Seen, as_samples, bad, check_bounds
 from cobpm.sketch import Sketch
 
 MOST_ROWS = 2**32 - 1  # of all sets together: the core counts in 32 bits
+COARSE = 2  # bits of a column that deserve a notice
 SKETCH_FRAMES = (GRID, *SHAPES)
 
 
@@ -194,6 +195,15 @@ def _notices(sketch: Sketch) -> tuple[str, ...]:
             found.append(
                 f"In '{name}': {counted.dropped:,} rows with missing values were left out."
             )
+    bits = sketch.column_bits
+    coarse = [name for name, own in bits.items() if own <= COARSE]
+    if coarse and sketch.bits < sketch.grid.finest:
+        more = f" (and {len(coarse) - 1} more)" if len(coarse) > 1 else ""
+        found.append(
+            f"With at most {sketch.max_cells:,} cells in all, column '{coarse[0]}'{more} is cut "
+            f"into {2 ** bits[coarse[0]]}. What differs inside cannot be seen: raise max_cells, or "
+            "count fewer columns."
+        )
     return tuple(found)
 
 

@@ -30,6 +30,13 @@ def exact(x, y, seed):
     return cobpm.test(x, y, permutations=PERMUTATIONS, rng=seed).pvalue
 
 
+def sketched(x, y, seed):
+    """Of sketches on so coarse a grid that most cells hold several points."""
+    grid = cobpm.Sketch.of([x, y]).grid
+    a, b = (cobpm.Sketch.of(rows, grid=grid, max_cells=20) for rows in (x, y))
+    return cobpm.test(a, b, permutations=PERMUTATIONS, rng=seed, max_regions=REGIONS).pvalue
+
+
 def peeking(x, y, seed):
     """A wrong test: its frames look at the labels, and are not fitted again to permuted ones."""
     samples = as_samples([x, y], owner="test")
@@ -45,9 +52,10 @@ def too_often(found, level):
     return stats.binomtest(int((found <= level).sum()), len(found), level, "greater").pvalue
 
 
+@pytest.mark.parametrize("of", [exact, sketched], ids=["rows", "sketches"])
 @pytest.mark.parametrize("law", LAWS)
-def test_level(law):
-    found = pvalues(LAWS[law], exact)
+def test_level(law, of):
+    found = pvalues(LAWS[law], of)
     assert found.min() >= 1 / (PERMUTATIONS + 1)
     for level in (0.05, 0.1, 0.5):
         assert too_often(found, level) > 1e-3
@@ -70,7 +78,8 @@ def test_frames_that_look_at_labels_are_caught():
     assert too_often(pvalues(law, blind, 100), 0.05) > 1e-3
 
 
-def test_power():
+@pytest.mark.parametrize("of", [exact, sketched], ids=["rows", "sketches"])
+def test_power(of):
     # A shift by one standard deviation: a t test of that column would hardly ever miss it.
-    found = pvalues(LAWS["normal"], lambda x, y, i: exact(x, y + np.array([1.0, 0.0]), i), 50)
+    found = pvalues(LAWS["normal"], lambda x, y, i: of(x, y + np.array([1.0, 0.0]), i), 50)
     assert (found <= 0.05).mean() > 0.7

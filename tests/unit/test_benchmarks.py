@@ -1,11 +1,12 @@
 import pytest
 
-from benchmarks import accuracy, pairs, paper_bias, speed, streaming
+from benchmarks import accuracy, pairs, paper_bias, sketches, speed, streaming
 
 HEADINGS = {
     speed: ("## Comparing two samples", "## Chains", "## Import"),
     paper_bias: ("# The bias", "| uniform, the same law |", "| the paper's two beta mixtures |"),
     accuracy: ("# Accuracy", "## Tuning problems", "## Untouched problems", "Seconds per call"),
+    sketches: ("# What a sketch loses", "## Hellinger", "| 1,000,000 |", "## Counting"),
     pairs: ("# All pairs", "pair by pair", "the same as that of the straight run"),
     streaming: ("# Files larger than memory", "| one pass |", "| two passes |", "| scan |"),
 }

@@ -1,6 +1,7 @@
 """Sketches: what they take, what they say, what they refuse."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -69,6 +70,13 @@ def test_names():
         both.rename({"friday": "x"})
     with pytest.raises(TypeError):
         a + 1
+
+
+def test_what_was_coarse_stays_coarse():
+    fine, coarse = (Sketch.of(rows(), grid=GRID, max_cells=most) for most in (1000, 20))
+    nothing = replace(coarse.select(), max_cells=1000)
+    assert nothing.names == ()
+    assert (nothing + fine).bits == (fine + nothing).bits == coarse.bits < fine.bits
 
 
 def test_what_makes_sketches_differ():

@@ -90,12 +90,13 @@ def test_foreign_files(tmp_path):
         Sketch.load(3)
 
 
-def changed(path, **changes):
-    """Another file with changes to what it says about itself, and a digest that fits."""
+def changed(path, *, sign=True, **changes):
+    """Another file with changes to what it says about itself, and a digest that fits or not."""
     table, kept = pq.read_table(path), dict(pq.read_metadata(path).metadata)
     kept[ABOUT] = json.dumps(json.loads(kept[ABOUT]) | changes).encode()
     columns = [np.ascontiguousarray(table[name].to_numpy()) for name in table.column_names]
-    kept[DIGEST] = _digest(kept[ABOUT], kept[GRID], *columns)
+    if sign:
+        kept[DIGEST] = _digest(kept[ABOUT], kept[GRID], *columns)
     pq.write_table(table.replace_schema_metadata(kept), path)
 
 
@@ -105,6 +106,16 @@ def test_newer_formats(sketch, tmp_path):
     changed(path, format=2, cobpm="9.9")
     with pytest.raises(InputError, match=r"Got format 2 in .*written by cobpm 9\.9: update"):
         Sketch.load(path)
+
+
+def test_what_the_digest_does_not_cover_is_nothing(sketch, tmp_path):
+    path = tmp_path / "one"
+    sketch.save(path)
+    changed(path, sign=False, max_cells=301)  # nothing else is wrong with it
+    with pytest.raises(InputError, match="do not match their digest"):
+        Sketch.load(path)
+    changed(path, max_cells=301)
+    assert Sketch.load(path).max_cells == 301
 
 
 @pytest.mark.parametrize("wrong", [{"bits": 64}, {"finest": 13}, {"max_cells": 0}, {"sets": []}])

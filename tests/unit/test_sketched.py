@@ -147,6 +147,15 @@ def test_rows_beyond_the_grid_are_told():
     assert any("In 'x': 1 rows lie beyond" in notice for notice in post.notices)
 
 
+def test_columns_with_few_cells_are_told():
+    a, b = sketches(max_cells=16)
+    assert a.column_bits == {"u": 2, "v": 2}
+    said = cobpm.compare(a, b, rng=0, draws=20).notices
+    assert any("column 'u' (and 1 more) is cut into 4." in s for s in said)
+    fine = cobpm.compare(*sketches(), rng=0, draws=20).notices
+    assert not any("is cut into" in sentence for sentence in fine)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
