@@ -43,6 +43,7 @@ BLOCK = 1 << 22  # bytes of text that are read at a time
 MOST_VALUES = 3 << 18  # of a piece, all columns together
 MOST_ROWS = 1 << 18
 LARGE_ROWS, LARGE_BYTES = 20_000_000, 2e9  # beyond which files are better not held in memory
+LARGE_GROUP = 1 << 28  # bytes of a row group of Parquet that are not held at once
 INFLATED = 4  # bytes of text, roughly, for a byte of gzip
 
 # Some rows, and the share of the file that has been read with them.
@@ -298,8 +299,11 @@ def _parquet_rows(
 
     done = 0
     try:
-        with pq.ParquetFile(path) as file:
-            about = file.metadata
+        about = pq.read_metadata(path)
+        groups = [about.row_group(k).total_byte_size for k in range(about.num_row_groups)]
+        # Whole columns of a row group at a time are quicker, if they are not too large to hold.
+        buffer = 1 << 20 if max(groups, default=0) > LARGE_GROUP else 0
+        with pq.ParquetFile(path, metadata=about, buffer_size=buffer) as file:
             parts = range(about.num_row_groups) if parts is None else parts
             total = sum(about.row_group(k).num_rows for k in parts) or 1
             settings = {

@@ -76,6 +76,13 @@ def test_cells_are_given_up_alike_whatever_the_pieces(monkeypatch):
     assert counted(path, 50, max_cells=100) == few[0]
 
 
+def test_large_row_groups_are_read_through_a_buffer(monkeypatch):
+    path = written("parquet", rows())
+    whole = counted(path)
+    monkeypatch.setattr("cobpm.streams.LARGE_GROUP", 100)
+    assert counted(path) == whole
+
+
 def test_bounds_and_grids():
     values = rows()
     path = written("csv", values)
