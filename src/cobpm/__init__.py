@@ -20,6 +20,8 @@ _HOME = {
     "PairwiseInterrupted": "cobpm.pairs",
     "Grid": "cobpm.grid",
     "GridBuilder": "cobpm.grid_builder",
+    "Drift": "cobpm.drift",
+    "monitor": "cobpm.drift",
     "load": "cobpm.posterior",
     "Posterior": "cobpm.posterior",
     "InputError": "cobpm.samples",
@@ -31,6 +33,7 @@ _HOME = {
 
 __all__ = [
     "CoBPM",
+    "Drift",
     "Grid",
     "GridBuilder",
     "InputError",
@@ -45,12 +48,14 @@ __all__ = [
     "compare",
     "fit",
     "load",
+    "monitor",
     "pairwise",
     "test",
 ]
 
 if TYPE_CHECKING:
     from cobpm.api import compare, fit, pairwise
+    from cobpm.drift import Drift, monitor
     from cobpm.estimator import CoBPM, SampleSetDivergence
     from cobpm.grid import Grid
     from cobpm.grid_builder import GridBuilder

@@ -34,6 +34,7 @@ from cobpm.samples import (
     check_positive,
     check_rng,
 )
+from cobpm.sketch import Sketch
 from cobpm.sketched import (
     Sketched,
     as_grouped,
@@ -138,7 +139,7 @@ def compare(
 
 
 def fit(
-    samples: Samples | Mapping[str, Any] | Sequence[Any],
+    samples: Samples | Sketch | Sketched | Mapping[str, Any] | Sequence[Any],
     *,
     model: str | None = None,
     bounds: Any = None,

@@ -92,6 +92,22 @@ def _read(array: pa.ChunkedArray) -> Column:
     return Column(np.empty(0), "nested" if types.is_nested(kind) else "text")
 
 
+def read_values(array: pa.ChunkedArray, kind: str) -> FloatArray:
+    """More rows of a column whose kind is known; NaN for what is not of it."""
+    from pyarrow import types
+
+    if types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if types.is_string(array.type) or types.is_large_string(array.type):
+        entries, codes = encoded(array)
+        words = [word.strip() for word in entries]
+        read = {"boolean": _truth, "date": _moment, "moment": _moment}.get(kind, _number)
+        return _spread(["" if word in MISSING else word for word in words], codes, read)
+    if types.is_temporal(array.type):
+        return _read(array).values
+    return _floats(array)
+
+
 def _holds_timestamps(name: str, values: FloatArray) -> bool:
     """Whether whole numbers in a column called so look like full minutes from 1980 to 2100.
 
@@ -134,7 +150,8 @@ def _floats(array: pa.ChunkedArray) -> FloatArray:
     import pyarrow as pa
 
     chunks = array.cast(pa.float64(), safe=False).chunks
-    return np.concatenate([_as_numpy(part, np.float64, np.nan) for part in chunks])
+    parts: list[FloatArray] = [_as_numpy(part, np.float64, np.nan) for part in chunks]
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
 
 
 def _whole(values: FloatArray) -> bool:
@@ -207,6 +224,10 @@ def _number(word: str) -> float:
         return np.nan if "_" in word else float(word)  # Python allows it inside numbers
     except ValueError:
         return np.nan
+
+
+def _truth(word: str) -> float:
+    return TRUTH.get(word.lower(), np.nan)
 
 
 def _moment(word: str) -> float:

@@ -64,9 +64,18 @@ def read_table(path: str) -> Table:
         InputError: If there is no such file, or it cannot be read as a table.
     """
     shown = "standard input" if path == STANDARD_INPUT else path
+    with readable(shown), opened(path) as (stream, name):
+        table = _read(stream, name, shown)
+    if not table.columns or not table.rows:
+        raise bad_file(shown, "hold at least one row", Seen("none"), "Only a header was found.")
+    return table
+
+
+@contextmanager
+def readable(shown: str) -> Iterator[None]:
+    """Say in our words what is wrong with a file that cannot be read."""
     try:
-        with _opened(path) as (stream, name):
-            table = _read(stream, name, shown)
+        yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         seen = Seen(f"a damaged one ({str(error).rstrip('.').lower()})")
         raise bad_file(shown, "be a complete gzip file", seen, "Copy it again.") from None
@@ -74,13 +83,10 @@ def read_table(path: str) -> Table:
         raise bad_file(shown, "be a file", Seen("a folder")) from None
     except PermissionError:
         raise bad_file(shown, "be readable", Seen("no permission to read it")) from None
-    if not table.columns or not table.rows:
-        raise bad_file(shown, "hold at least one row", Seen("none"), "Only a header was found.")
-    return table
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[tuple[BinaryIO, str]]:
+def opened(path: str) -> Iterator[tuple[BinaryIO, str]]:
     """The bytes of a file after gunzipping, with its name without `.gz`."""
     if path == STANDARD_INPUT:  # all of it: a pipe hands out its first bytes as it likes
         source: Any = io.BytesIO(sys.stdin.buffer.read())
@@ -121,13 +127,14 @@ def _head(stream: Any) -> bytes:
     return bytes(stream.peek(HEAD)[:HEAD])
 
 
-def _named(
+def named_table(
     shown: str,
     names: list[str],
     columns: list[Any],
     notices: Sequence[str] = (),
     named: bool = True,
 ) -> Table:
+    """A table whose columns have different names."""
     if twice := repeated(names):
         seen = Seen(f"{listed(twice)} more than once")
         way_out = "Rename one of them in the file."
@@ -138,10 +145,45 @@ def _named(
 # --- CSV and its kin -----------------------------------------------------------------------------
 
 
-def _read_text(stream: BinaryIO, head: bytes, name: str, shown: str) -> Table:
-    import pyarrow as pa
-    from pyarrow import csv
+@dataclass(frozen=True)
+class Dialect:
+    """How a file of text writes its table.
 
+    Attributes:
+        encoding: Of its characters.
+        delimiter: What divides columns.
+        decimal: The mark before decimals.
+        names: Names for columns that have none; None if there is a header.
+        notices: What was not plain, to follow the name of the file.
+    """
+
+    encoding: str
+    delimiter: str
+    decimal: str
+    names: tuple[str, ...] | None
+    notices: tuple[str, ...]
+
+    def options(self, block: int | None = None, **convert: Any) -> dict[str, Any]:
+        """What PyArrow's readers of CSV take."""
+        from pyarrow import csv
+
+        names = None if self.names is None else list(self.names)
+        return {
+            "read_options": csv.ReadOptions(
+                column_names=names, encoding=self.encoding, block_size=block
+            ),
+            "parse_options": csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            "convert_options": csv.ConvertOptions(
+                null_values=list(MISSING),
+                strings_can_be_null=True,
+                decimal_point=self.decimal,
+                **convert,
+            ),
+        }
+
+
+def dialect_of(head: bytes, name: str, shown: str) -> Dialect:
+    """See from its first bytes how a file of text is written."""
     encoding, notices = _encoding(head), []
     text = head.decode(encoding, errors="ignore").lstrip("\ufeff")
     if "\x00" in text:
@@ -158,23 +200,26 @@ def _read_text(stream: BinaryIO, head: bytes, name: str, shown: str) -> Table:
     names, decimal = None, "."
     first = _fields(text, delimiter, 0)
     if first and all(_is_number(field, ".,") for field in first):
-        names = [f"c{k + 1}" for k in range(len(first))]
+        names = tuple(f"c{k + 1}" for k in range(len(first)))
         notices.append("has numbers in its first row, so its columns were named c1, c2, …")
     if delimiter == ";" and _has_decimal_commas(text):
         decimal = ","
         notices.append("has decimal commas")
+    return Dialect(encoding, delimiter, decimal, names, tuple(notices))
+
+
+def _read_text(stream: BinaryIO, head: bytes, name: str, shown: str) -> Table:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    dialect = dialect_of(head, name, shown)
     try:
-        found = csv.read_csv(
-            stream,
-            read_options=csv.ReadOptions(column_names=names, encoding=encoding),
-            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=csv.ConvertOptions(
-                null_values=list(MISSING), strings_can_be_null=True, decimal_point=decimal
-            ),
-        )
+        found = csv.read_csv(stream, **dialect.options())
     except pa.ArrowInvalid as error:
-        raise _parse_error(shown, str(error), text) from None
-    return _named(shown, found.column_names, found.columns, notices, names is None)
+        raise parse_error(shown, str(error)) from None
+    return named_table(
+        shown, found.column_names, found.columns, dialect.notices, dialect.names is None
+    )
 
 
 def _encoding(head: bytes) -> str:
@@ -236,7 +281,7 @@ def _has_decimal_commas(text: str) -> bool:
     return len(with_comma) > len(with_point)
 
 
-def _parse_error(shown: str, message: str, text: str) -> InputError:
+def parse_error(shown: str, message: str) -> InputError:
     """PyArrow's message in our words."""
     message = message.removeprefix("CSV parse error: ").split("\n")[0]
     if "Empty CSV" in message:
@@ -271,8 +316,17 @@ def _read_arrow(stream: BinaryIO, shown: str, *, parquet: bool) -> Table:
     except (pa.ArrowException, OSError) as error:
         seen = Seen(f"a damaged one ({str(error).splitlines()[0][:120]})")
         raise bad_file(shown, f"be a complete {kind} file", seen, "Copy it again.") from None
-    keep = [k for k, name in enumerate(found.column_names) if not name.startswith("__index_level_")]
-    return _named(shown, [found.column_names[k] for k in keep], [found.column(k) for k in keep])
+    return table_of(found, shown)
+
+
+def table_of(found: pa.Table, shown: str) -> Table:
+    """One of Arrow's tables, without the row labels that pandas adds."""
+    kept = [
+        (name, column)
+        for name, column in zip(found.column_names, found.columns, strict=True)
+        if not name.startswith("__index_level_")
+    ]
+    return named_table(shown, [name for name, _ in kept], [column for _, column in kept])
 
 
 def _read_json(stream: BinaryIO, shown: str) -> Table:
@@ -283,24 +337,24 @@ def _read_json(stream: BinaryIO, shown: str) -> Table:
     if text.lstrip()[:1] == b"{":
         try:
             found = lines.read_json(io.BytesIO(text))
-            return _named(shown, found.column_names, found.columns)
+            return named_table(shown, found.column_names, found.columns)
         except pa.ArrowInvalid:
             pass  # mixed types, or a line that is no JSON: Python's reader knows which
-    records = _records(text, shown)
+    records = records_of(text, shown)
     names = dict.fromkeys(name for record in records for name in record)
     columns = [_column_of([record.get(name) for record in records]) for name in names]
-    return _named(shown, list(names), columns)
+    return named_table(shown, list(names), columns)
 
 
-def _records(text: bytes, shown: str) -> list[dict[str, Any]]:
-    """Objects of a JSON array, or one per line."""
+def records_of(text: bytes, shown: str, before: int = 0) -> list[dict[str, Any]]:
+    """Objects of a JSON array, or one per line, after some lines that were read before."""
     rule = "have one JSON object per line"
     try:
         decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise bad_file(shown, "be JSON in UTF-8", Seen("other bytes")) from None
     array = decoded.lstrip().startswith("[")
-    number = 0
+    number = before
     try:
         records: list[Any] = json.loads(decoded) if array else []
         for line in () if array else decoded.split("\n"):

@@ -72,12 +72,69 @@ def from_files(
     choice = _checked(tables, choice)
     notices = _file_notices(tables)
     chosen = _chosen(tables, choice, notices)
-    names = _set_names([Path(path) for path in paths])
+    names = set_names([Path(path) for path in paths])
     raw = [
         RawSet(name, {c: read_column(c, table.columns[c]) for c in chosen}, table.rows)
         for name, table in zip(names, tables, strict=True)
     ]
     return complete(raw, choice, notices)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What tables that are read piece by piece have in common.
+
+    Attributes:
+        columns: The columns to use.
+        kinds: What they hold, see `cobpm.units`.
+        own: For each table, what it calls them.
+        readings: For each table, what each of them holds there.
+        notices: Sentences for the user.
+    """
+
+    columns: tuple[str, ...]
+    kinds: tuple[str, ...]
+    own: tuple[tuple[str, ...], ...]
+    readings: tuple[tuple[str, ...], ...]
+    notices: tuple[str, ...]
+
+
+def agree(beginnings: Sequence[Table], choice: Choice) -> Agreement:
+    """Choose columns by the first rows of each table.
+
+    The rules are those of `from_files`, but for dates: these are left out unless they were asked
+    for, since rows that come day by day would differ in them and in nothing else.
+    """
+    tables = _with_names(list(beginnings))
+    choice = _checked(tables, choice)
+    notices = _file_notices(tables)
+    chosen = _chosen(tables, choice, notices)
+    raw = [
+        RawSet(table.path, {c: read_column(c, table.columns[c]) for c in chosen}, table.rows)
+        for table in tables
+    ]
+    names = _without_gaps(raw, _numbers_only(raw, choice, notices), choice, notices)
+    kinds = {name: common_kind(one.columns[name].kind for one in raw) for name in names}
+    dates = [n for n in names if kinds[n] in ("date", "moment") and n not in choice.columns]
+    if dates and len(dates) < len(names):
+        them = _them(dates)
+        notices.append(f"Dates, left out: {listed(dates)}. --columns can name {them}.")
+        names = [name for name in names if name not in dates]
+    for name in names:
+        for told in dict.fromkeys(told for one in raw for told in one.columns[name].told):
+            if "entries such as" not in told:  # these are counted as they come
+                notices.append(f"Column '{name}' {told}.")
+    places = [[list(table.columns).index(name) for name in names] for table in tables]
+    return Agreement(
+        tuple(names),
+        tuple(kinds[name] for name in names),
+        tuple(
+            tuple(list(table.columns)[k] for k in own)
+            for table, own in zip(beginnings, places, strict=True)
+        ),
+        tuple(tuple(one.columns[name].kind for name in names) for one in raw),
+        tuple(notices),
+    )
 
 
 def from_groups(
@@ -220,7 +277,7 @@ def _file_notices(tables: Sequence[Table]) -> list[str]:
     return [f"'{table.path}' {told}." for table in tables for told in table.notices]
 
 
-def _set_names(paths: Sequence[Path]) -> list[str]:
+def set_names(paths: Sequence[Path]) -> list[str]:
     """File names without endings, or as much of the paths as makes them differ."""
     if len(paths) > 1 and len({str(path) for path in paths}) < len(paths):
         raise InputError("The same file was given twice; two sets need two files.")

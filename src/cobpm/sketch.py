@@ -197,8 +197,11 @@ class Sketch:
     @cached_property
     def cells(self) -> int:
         """Distinct cells, of all sets together."""
-        keys = [counted.keys for counted in self.sets.values()]
-        return len(np.unique(np.concatenate(keys))) if keys else 0
+        keys = [counted.keys for counted in self.sets.values() if len(counted.keys)]
+        if len(keys) < 2:
+            return len(keys[0]) if keys else 0
+        found = np.sort(np.concatenate(keys))
+        return 1 + int(np.count_nonzero(found[1:] != found[:-1]))
 
     @property
     def column_bits(self) -> dict[str, int]:

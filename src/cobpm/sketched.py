@@ -229,6 +229,8 @@ def as_sets(
     counted, on a grid within the bounds, if given, or else one by ranks. A sketch of more than
     `most_cells` is made coarser.
     """
+    if isinstance(sets, Sketched):
+        return sets
     if isinstance(sets, Sketch):
         return Sketched.of(sets, owner)
     listed = list(sets.values()) if isinstance(sets, Mapping) else sets

@@ -1,6 +1,6 @@
 import pytest
 
-from benchmarks import accuracy, pairs, paper_bias, sketches, speed
+from benchmarks import accuracy, pairs, paper_bias, sketches, speed, streaming
 
 HEADINGS = {
     speed: ("## Comparing two samples", "## Chains", "## Import"),
@@ -8,6 +8,7 @@ HEADINGS = {
     accuracy: ("# Accuracy", "## Tuning problems", "## Untouched problems", "Seconds per call"),
     sketches: ("# What a sketch loses", "## Hellinger", "| 1,000,000 |", "## Counting"),
     pairs: ("# All pairs", "pair by pair", "the same as that of the straight run"),
+    streaming: ("# Files larger than memory", "| one pass |", "| two passes |", "| scan |"),
 }
 
 

@@ -7,17 +7,24 @@ namespace cobpm {
 namespace {
 
 constexpr std::size_t kBlock = 1024;  // rows whose keys stay in the first-level cache
+constexpr std::size_t kAhead = 16;    // rows whose slots are on their way from memory
+
+void fetch([[maybe_unused]] const void* address) {
+#if defined(__GNUC__) || defined(__clang__)
+  __builtin_prefetch(address, 1);
+#endif
+}
 
 std::size_t home(std::uint64_t key, std::size_t mask) {
   key *= 0x9e3779b97f4a7c15ULL;
   return (key ^ (key >> 32)) & mask;
 }
 
-// How many of 2^finest − 1 cuts are at most each value. All values of a block take one step of the search before any takes the next: steps of
+// How many of 2^finest − 1 cuts are at most each value, rounded down to a multiple of 2^drop. All values of a block take one step of the search before any takes the next: steps of
 // different values do not wait for each other.
-void search(const double* cuts, int finest, const double* values, std::ptrdiff_t stride, std::size_t size, std::uint32_t* below) {
+void search(const double* cuts, int finest, int drop, const double* values, std::ptrdiff_t stride, std::size_t size, std::uint32_t* below) {
   std::fill(below, below + size, 0u);
-  for (int bit = finest - 1; bit >= 0; --bit) {
+  for (int bit = finest - 1; bit >= drop; --bit) {
     const std::uint32_t step = std::uint32_t{1} << bit;
     for (std::size_t i = 0; i < size; ++i) {
       below[i] += step & -static_cast<std::uint32_t>(cuts[below[i] + step - 1] <= values[static_cast<std::ptrdiff_t>(i) * stride]);
@@ -134,11 +141,12 @@ void CellCounter::add_rows(const std::vector<const double*>& values, std::ptrdif
           keys[i] = (keys[i] << own) | (look_up(cuts, cells, scale, value[static_cast<std::ptrdiff_t>(i) * stride]) >> drop);
         }
       } else {
-        search(cuts, finest_, value, stride, block, below);
+        search(cuts, finest_, drop, value, stride, block, below);
         for (std::size_t i = 0; i < block; ++i) keys[i] = (keys[i] << own) | (below[i] >> drop);
       }
     }
     for (std::size_t i = 0; i < block; ++i) {
+      if (i + kAhead < block) fetch(&slots_[home(keys[i + kAhead], slots_.size() - 1)]);
       std::uint64_t key = keys[i];
       for (int b = bits; b > bits_; --b) key = coarser(key, d, b);  // bits were given up within this block
       put(key, 1);

@@ -1,10 +1,11 @@
-"""The command line: `cobpm compare`, `cobpm pairwise`, `cobpm demo`, `cobpm completion`.
+"""The command line: `cobpm compare`, `pairwise`, `sketch`, `merge`, `monitor`, and two helpers.
 
 Commands are declared with click alone; everything else is loaded when one of them runs.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -14,8 +15,10 @@ import click
 
 import cobpm
 from cobpm.cli.compare import compare
+from cobpm.cli.monitor import monitor
 from cobpm.cli.pairwise import pairwise
 from cobpm.cli.reproduce import reproduce
+from cobpm.cli.sketch import merge, sketch
 
 INTERRUPTED = 130
 SHELLS = ("bash", "zsh", "fish")
@@ -42,6 +45,9 @@ class Commands(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise click.exceptions.Exit(0) from None
         except (ImportError, OSError, MemoryError) as error:
+            if getattr(error, "errno", None) == errno.ENOSPC:
+                what = "The disk is full. Nothing was written; files that were there are as before."
+                raise BadInput(what) from error
             raise BadInput(str(error) or type(error).__name__) from error
         except ValueError as error:
             if type(error).__name__ != "InputError":  # loaded by the command, if at all
@@ -55,7 +61,7 @@ def _as_options(message: str) -> str:
     def option(found: re.Match[str]) -> str:
         return "--" + found[1].replace("_", "-").replace("rng", "seed")
 
-    message = re.sub(r"The '([\w-]+)' parameter of \w+\(\)", option, message)
+    message = re.sub(r"The '([\w-]+)' parameter of [\w.]+\(\)", option, message)
     message = re.sub(r"(?<=\. )(\w+)=None\b", r"No --\1", message)
     message = re.sub(r"\b(\w+)=None\b", r"no --\1", message)
     return re.sub(r"\b(model|engine|partition|bounds|read_out)='?(\w+)'?", r"--\1 \2", message)
@@ -70,6 +76,9 @@ def main() -> None:
 main.add_command(compare)
 main.add_command(pairwise)
 main.add_command(reproduce)
+main.add_command(sketch)
+main.add_command(merge)
+main.add_command(monitor)
 
 
 @main.command()

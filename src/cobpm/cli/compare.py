@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cobpm.cli.options import FILE, data_options, model_options, parse_bounds
+from cobpm.cli.options import FILE, STREAM, data_options, model_options, parse_bounds
 
 
 @click.command()
@@ -28,6 +28,7 @@ from cobpm.cli.options import FILE, data_options, model_options, parse_bounds
     help="What to estimate: tv, hellinger, js, kl, reverse_kl, chi2, renyi:2 … May be repeated.",
 )
 @model_options(draws=3000)
+@STREAM
 @click.option("--json", "json_file", type=FILE, metavar="FILE", help="Write it all; - for stdout.")
 @click.option("--csv", "csv_file", type=FILE, metavar="FILE", help="Write the table of estimates.")
 @click.option("--report", type=FILE, metavar="FILE", help="Write a page in HTML.")
@@ -35,8 +36,9 @@ from cobpm.cli.options import FILE, data_options, model_options, parse_bounds
 def compare(**given: Any) -> None:
     """Compare two files, or two parts of one.
 
-    Reads CSV, TSV, JSON lines, Parquet, Feather and NumPy files, gzipped or not; - is standard
-    input. Says whether the two differ, by how much, how sure that is, and where.
+    Reads CSV, TSV, JSON lines, Parquet, Feather and NumPy files, gzipped or not, folders of files,
+    and what cobpm sketch wrote; - is standard input. Says whether the two differ, by how much, how
+    sure that is, and where.
 
     \b
     Examples:
@@ -78,5 +80,7 @@ def _check_files(given: dict[str, Any]) -> None:
         )
     if not splits and files > 2:
         raise click.UsageError(f"Two files are compared. Got {files}; see cobpm pairwise.")
+    if given["stream"] and files != 2:
+        raise click.UsageError(f"--stream takes two files. Got {files}.")
     if given["between"] and given["split_by"] is None:
         raise click.UsageError("--between goes with --split-by.")

@@ -9,6 +9,11 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FILE = click.Path(dir_okay=True, path_type=str)
+STREAM = click.option(
+    "--stream",
+    is_flag=True,
+    help="Count rows in cells instead of holding them; done by itself from 20 million rows on.",
+)
 
 
 def data_options(command: Command) -> Command:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cobpm.cli.options import FILE, data_options, model_options, parse_bounds
+from cobpm.cli.options import FILE, STREAM, data_options, model_options, parse_bounds
 
 
 @click.command()
@@ -37,6 +37,7 @@ from cobpm.cli.options import FILE, data_options, model_options, parse_bounds
 )
 @click.option("--top", default=10, show_default=True, help="Most different pairs to list.")
 @model_options(draws=1000)
+@STREAM
 @click.option("--json", "json_file", type=FILE, metavar="FILE", help="Write it all; - for stdout.")
 @click.option("--csv", "csv_file", type=FILE, metavar="FILE", help="Write a row per pair.")
 @click.option("--report", type=FILE, metavar="FILE", help="Write a page in HTML.")

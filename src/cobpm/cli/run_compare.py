@@ -15,6 +15,7 @@ from rich.console import Console
 import cobpm
 from cobpm import divergences
 from cobpm.cli.output import Outputs, as_csv, as_json, console, progress, say, table
+from cobpm.cli.streamed import must_stream, streamed
 from cobpm.diagnostics import ConvergenceWarning
 from cobpm.divergences import Divergence
 from cobpm.files import read_table
@@ -23,6 +24,7 @@ from cobpm.progress import Progress
 from cobpm.regions import region_columns
 from cobpm.samples import Samples, check_level
 from cobpm.sets import Choice, from_files, from_groups, from_row
+from cobpm.sketched import Sketched
 from cobpm.verdict import Verdict, percent, verdict
 
 DIVERGENCES = ("tv", "hellinger", "kl", "reverse_kl")
@@ -64,6 +66,7 @@ def run(
     bounds: Any,
     draws: int,
     seed: int,
+    stream: bool,
     **split: Any,
 ) -> None:
     """Compare two sets from files; see the command's help."""
@@ -74,12 +77,16 @@ def run(
     began = perf_counter()
     with progress(quiet) as told, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # they are printed below
-        samples = _samples(files, told, **split)
+        if len(files) == 2 and must_stream(files, stream):
+            choice = Choice(split["columns"], split["exclude"], split["missing"])
+            samples: Samples | Sketched = streamed(files, choice, bounds, told)
+        else:
+            samples = _samples(files, told, **split)
         post = cobpm.fit(
             samples,
             model=model,
             engine=engine,
-            bounds=bounds,
+            bounds=None if isinstance(samples, Sketched) else bounds,
             draws=draws,
             rng=seed,
             progress=told,

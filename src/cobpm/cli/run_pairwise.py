@@ -13,12 +13,14 @@ from rich.console import Console
 import cobpm
 from cobpm import divergences
 from cobpm.cli.output import Outputs, as_csv, as_json, console, progress, say, table
+from cobpm.cli.streamed import must_stream, streamed
 from cobpm.diagnostics import ConvergenceWarning
 from cobpm.files import read_table
 from cobpm.pairs import Pairwise
 from cobpm.progress import Progress
 from cobpm.samples import Samples, check_count
 from cobpm.sets import Choice, from_files, from_groups
+from cobpm.sketched import Sketched
 from cobpm.verdict import verdict
 
 MOST_IN_MATRIX = 8  # sets, beyond which the matrix does not fit into a terminal
@@ -43,6 +45,7 @@ def run(
     bounds: Any,
     draws: int,
     seed: int,
+    stream: bool,
     quiet: bool,
     json_file: str | None,
     csv_file: str | None,
@@ -57,7 +60,12 @@ def run(
     began = perf_counter()
     with progress(quiet) as told, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # they are printed below
-        samples = _samples(files, group_by, Choice(columns, exclude, missing), told)
+        choice = Choice(columns, exclude, missing)
+        if group_by is None and must_stream(files, stream):
+            samples: Samples | Sketched = streamed(files, choice, bounds, told)
+            bounds = None  # they went into the grid
+        else:
+            samples = _samples(files, group_by, choice, told)
         pairs = cobpm.pairwise(
             samples,
             asked.name,
@@ -128,7 +136,7 @@ def _verdicts(pairs: Pairwise, listed: list[Any], level: float) -> list[str] | N
 def _show(
     out: Console,
     pairs: Pairwise,
-    samples: Samples,
+    samples: Samples | Sketched,
     label: str,
     listed: list[Any],
     kinds: list[str] | None,
@@ -173,7 +181,7 @@ def _show(
     say(out, f"From {shared}, {seconds:.1f} s.", "dim")
 
 
-def _everything(pairs: Pairwise, samples: Samples, listed: list[Any]) -> dict[str, Any]:
+def _everything(pairs: Pairwise, samples: Samples | Sketched, listed: list[Any]) -> dict[str, Any]:
     """What a program would want to know."""
     names = ("first", "second", "estimate", "low", "high")
     return {
