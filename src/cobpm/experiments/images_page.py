@@ -199,10 +199,11 @@ def _leads(numbers: Numbers) -> str:
         ]
         for sign in (1, -1)
     )
+    neither = "neither in either task"
     return (
         " In the paper co-BPM is ahead of PC-k and of the bag of words in both tasks. Here (PC-10, "
-        f"paired test, level 5%) it is ahead of {' and of '.join(ahead) or 'neither in either task'}, and "
-        f"behind {' and behind '.join(behind) or 'neither in either task'}."
+        f"paired test, level 5%) it is ahead of {' and of '.join(ahead) or neither}, and "
+        f"behind {' and behind '.join(behind) or neither}."
     )
 
 
