@@ -95,6 +95,7 @@ class Drift:
         level: Probability that intervals are to hold.
         threshold: The divergence that is too much; None if there is none.
         history: All steps of the log with the same reference and settings, and `steps`.
+        notices: What happened to the columns of the reference.
     """
 
     steps: tuple[Step, ...]
@@ -102,6 +103,7 @@ class Drift:
     level: float
     threshold: float | None = None
     history: tuple[Step, ...] = field(default=(), repr=False)
+    notices: tuple[str, ...] = ()
 
     @property
     def above(self) -> tuple[str, ...]:
@@ -195,7 +197,7 @@ def monitor(
     with shown(progress) as told:
         report = told or (lambda stage, fraction: None)
         choice = Choice(tuple(columns), tuple(exclude), missing)
-        base = _sketch(REFERENCE, reference, choice, None, bounds, max_cells, report)
+        base, notices = _sketch(REFERENCE, reference, choice, None, bounds, max_cells, report)
         print_ = fingerprint(base)
         history = {
             one.step: one
@@ -208,16 +210,16 @@ def monitor(
             if isinstance(rows, str | os.PathLike):
                 known = history.get(step)
             else:
-                rows = _sketch(STEP, rows, choice, base.grid, None, max_cells, report)
+                rows, _ = _sketch(STEP, rows, choice, base.grid, None, max_cells, report)
                 source, known = fingerprint(rows), history.get(step)
             if known is None or known.source != source:
                 stage = _Part(report, k, len(given), step)
-                sketch = _sketch(STEP, rows, choice, base.grid, None, max_cells, stage)
+                sketch, _ = _sketch(STEP, rows, choice, base.grid, None, max_cells, stage)
                 known = _step(step, base, sketch, settings, print_, source, stage)
                 kept.append(asdict(known) | _judged(known, threshold))
             history[step] = known
             found.append(known)
-    return Drift(tuple(found), name, level, threshold, tuple(history.values()))
+    return Drift(tuple(found), name, level, threshold, tuple(history.values()), notices)
 
 
 def _judged(one: Step, threshold: float | None) -> dict[str, Any]:
@@ -263,18 +265,18 @@ def _sketch(
     bounds: Any,
     max_cells: int,
     told: Progress,
-) -> Sketch:
-    """Rows of any kind, counted."""
+) -> tuple[Sketch, tuple[str, ...]]:
+    """Rows of any kind, counted, and what to say about them."""
     given: dict[str, Any] = {"grid": grid, "bounds": bounds, "max_cells": max_cells}
     if isinstance(rows, str | os.PathLike):
-        return sketch_files({name: os.fspath(rows)}, choice, told=told, **given)[0]
+        return sketch_files({name: os.fspath(rows)}, choice, told=told, **given)
     if not isinstance(rows, Sketch):
-        return Sketch.of({name: rows}, missing=choice.missing, **given)
+        return Sketch.of({name: rows}, missing=choice.missing, **given), ()
     if len(rows.sets) != 1:
         raise bad(name, OWNER, "be a sketch of one set", Seen(f"{len(rows.sets)} sets"))
     if grid is not None:
         grid.check_same(rows.grid, OWNER)
-    return rows.rename(name)
+    return rows.rename(name), ()
 
 
 def fingerprint(sketch: Sketch) -> str:

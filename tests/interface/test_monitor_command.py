@@ -130,6 +130,15 @@ def test_sketches_and_files_agree(days):
     assert tables[0].startswith("step,rows,estimate,low,high,")
 
 
+def test_what_is_left_out_is_said():
+    for k in range(2):
+        lines = [f"2024-01-0{k + 1},w,{v}" for v in numbers(300, seed=k)[:, 0]]
+        Path(f"day{k}.csv").write_text("\n".join(["day,ward,size", *lines]))
+    text = well(monitor("day0.csv", "day1.csv", "--threshold", 0.1))
+    assert "Notice: Text, left out: 'ward'." in text
+    assert "Notice: Dates, left out: 'day'." in text
+
+
 def test_pictures(days):
     pytest.importorskip("matplotlib")
     well(monitor(*days, "--plot", "drift.png", "--threshold", 0.9))

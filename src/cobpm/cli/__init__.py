@@ -46,7 +46,7 @@ class Commands(click.Group):
             raise click.exceptions.Exit(0) from None
         except (ImportError, OSError, MemoryError) as error:
             if getattr(error, "errno", None) == errno.ENOSPC:
-                what = "The disk is full. Nothing was written; files that were there are as before."
+                what = "The disk is full. What could not be written whole was not written at all."
                 raise BadInput(what) from error
             raise BadInput(str(error) or type(error).__name__) from error
         except ValueError as error:
