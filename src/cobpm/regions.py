@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cobpm.partitions import Partitions
     from cobpm.posterior import Posterior
 
-ENOUGH_DRAWS = 100  # in one frame, for the quantiles of a region
+ENOUGH_DRAWS = 0.01  # of all draws in one frame, to tell regions by them
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def along_columns(post: Posterior) -> Posterior:
     """
     frames = [frame for frame in post.frames if frame.straight]
     own = max((len(drawn) for frame, drawn, _ in post._by_frame() if frame.straight), default=0)
-    enough = own >= min(ENOUGH_DRAWS, len(post.partitions))
+    enough = own >= max(1, ENOUGH_DRAWS * len(post.partitions))
     if enough or not frames or post.samples is None:
         return post
     if post not in _along_columns:

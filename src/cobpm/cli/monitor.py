@@ -37,7 +37,7 @@ def monitor(**given: Any) -> None:
 
     \b
     Examples:
-      cobpm monitor january.cobpm february/*.parquet --plot drift.png
+      cobpm monitor january.cobpm february/ --plot drift.png
       cobpm monitor january.cobpm today.csv --log drift.jsonl --threshold 0.1
 
     \b

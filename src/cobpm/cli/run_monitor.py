@@ -68,7 +68,7 @@ def _show(drift: Drift, seconds: float) -> None:
     ]
     heading = ["step", "rows", "estimate", f"{100 * drift.level:.6g}% interval"]
     title = label[0].upper() + label[1:] + " from the reference"
-    out.print(table(title, [*heading, "moved most", "share of rows", ""], rows))
+    table(out, title, [*heading, "moved most", "share of rows", ""], rows)
     for notice in drift.notices:
         say(out, f"Notice: {notice}")
     for one in drift.steps:
