@@ -213,7 +213,7 @@ def test_any_number_of_columns(columns, model):
 
 
 def test_sets_that_do_not_differ():
-    x, y = np.random.default_rng(0).normal(size=(2, 200, 2))
+    x, y = np.random.default_rng(0).normal(size=(2, 1000, 2))
     page = Page(report.html(cobpm.compare(x, y, draws=300, rng=0)))
     assert page.text("h1") == "No difference found between x and y"
     words = page.text("main")

@@ -29,7 +29,7 @@ from cobpm.cli.options import FILE, data_options, model_options, parse_bounds
 @click.option("--csv", "csv_file", type=FILE, metavar="FILE", help="Write a row per step.")
 @click.option("--plot", type=FILE, metavar="FILE", help="Draw all steps: PNG, PDF, SVG …")
 def monitor(**given: Any) -> None:
-    """Compare one step after another with a reference: drift over time.
+    """Follow drift from a reference over time, step by step.
 
     The reference and the steps are files, folders of files, or what cobpm sketch wrote. Steps that
     the log holds for this reference and these settings are not worked out again, and the picture

@@ -59,7 +59,9 @@ def sketch(**given: Any) -> None:
 @OUTPUT
 @QUIET
 def merge(**given: Any) -> None:
-    """Put sketches on the same grid together, as if all rows had been counted at once.
+    """Put sketches on the same grid together.
+
+    The result is the same as if all rows had been counted at once.
 
     \b
     Examples:

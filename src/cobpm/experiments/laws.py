@@ -78,7 +78,7 @@ class Problem:
     masses: Callable[[int], Masses]
     nodes: int = 19_200
     infinite: tuple[str, ...] = ()
-    exact: Mapping[str, float] = field(default_factory=dict)
+    exact: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @cached_property
     def truth(self) -> Mapping[str, float]:
