@@ -22,7 +22,8 @@ import numpy as np
 import cobpm
 from benchmarks import peers
 from benchmarks.errors import Answer, Method, Record, by_problem, markdown, overall, run
-from benchmarks.problems import SEEN, TUNING
+from benchmarks.problems import TUNING
+from benchmarks.seen_problems import SEEN
 from benchmarks.speed import HERE, machine
 from benchmarks.untouched_problems import UNTOUCHED
 from cobpm.arrays import FloatArray

@@ -26,7 +26,8 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma, expit, xlogy
 
 from benchmarks.errors import markdown, run
-from benchmarks.problems import SEEN, TUNING
+from benchmarks.problems import TUNING
+from benchmarks.seen_problems import SEEN
 from benchmarks.untouched_problems import UNTOUCHED
 from cobpm.baselines import knn_divergence, knn_log_ratios
 

@@ -19,7 +19,8 @@ import numpy as np
 
 import cobpm
 from benchmarks.errors import data
-from benchmarks.problems import SEEN, TUNING, FloatArray, Problem
+from benchmarks.problems import TUNING, FloatArray, Problem
+from benchmarks.seen_problems import SEEN
 from benchmarks.speed import HERE, machine
 
 NAMES = (

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from benchmarks.errors import by_problem, data, markdown, overall, read, run
-from benchmarks.problems import SEEN, TUNING
+from benchmarks.problems import TUNING
+from benchmarks.seen_problems import SEEN
 from benchmarks.untouched_problems import UNTOUCHED
 
 PROBLEMS = {problem.name: problem for problem in TUNING + SEEN + UNTOUCHED}

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from benchmarks import peers
-from benchmarks.problems import SEEN, TUNING
+from benchmarks.problems import TUNING
+from benchmarks.seen_problems import SEEN
 from benchmarks.untouched_problems import UNTOUCHED
 from cobpm.experiments.laws import DIVERGENCES
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.problems import SEEN, TUNING
+from benchmarks.problems import TUNING
+from benchmarks.seen_problems import SEEN
 from benchmarks.untouched_problems import UNTOUCHED
 from cobpm.experiments.laws import DIVERGENCES
 
@@ -153,6 +154,55 @@ def codes(x):
     return np.log(np.array([4 / 3, 1, 1, 1 / 2]))[code] + np.where(code == 1, moved, 0)
 
 
+def two_peaks(x):
+    p = 0.5 * stats.norm.pdf(x, -1, 0.5) + 0.5 * stats.norm.pdf(x, 1, 0.5)
+    q = 0.4 * stats.norm.pdf(x, -1, 0.5) + 0.6 * stats.norm.pdf(x, 1.2, 0.6)
+    return np.log(p / q)[:, 0]
+
+
+def frank(x):
+    lifted, whole = np.expm1(-3 * x).prod(axis=1), np.expm1(-3)
+    joint = -3 * whole * np.exp(-3 * x.sum(axis=1)) / (whole + lifted) ** 2
+    return -np.log(joint)
+
+
+def slopes(x):
+    first, second = (x[:, 3] - x[:, :3] @ slope for slope in ([1, 0.5, 0], [0.7, 0.8, 0]))
+    return N(first) - N(second)
+
+
+def survey(x):
+    edges, mood = np.array([-np.inf, -1.2, -0.4, 0.4, 1.2, np.inf]), np.linspace(-9, 9, 2001)
+    answer = x.astype(int)
+
+    def joint(shift):
+        below = stats.norm.cdf((edges[:, None] - 0.8 * mood) / 0.6)
+        chance = np.diff(below, axis=0)[answer - 1].prod(axis=1)
+        return chance @ stats.norm.pdf(mood, shift)
+
+    return np.log(joint(0) / joint(0.35))
+
+
+def crossing_bars(x):
+    along, across = (x[:, 0] + x[:, 1]) / np.sqrt(2), (x[:, 0] - x[:, 1]) / np.sqrt(2)
+    wide, narrow = np.sqrt(1.6), np.sqrt(0.4)
+    bars = [N(along, 0, wide) + N(across, 0, narrow), N(along, 0, narrow) + N(across, 0, wide)]
+    return np.logaddexp(*bars) - np.log(2) - N(along) - N(across)
+
+
+def block(x):
+    inside = (x[:, 0] < 0.37) & (np.abs(x[:, 1] - 0.5) < 0.3)
+    return -np.log(0.7 + 0.3 / (0.37 * 0.6) * inside)
+
+
+def skewed(x):
+    along = 0.8 * x[:, 0] + 0.6 * x[:, 1]
+    delta = 1.5 / np.sqrt(1 + 1.5**2)
+    spread = 1 / np.sqrt(1 - 2 * delta**2 / np.pi)
+    z = along / spread + delta * np.sqrt(2 / np.pi)
+    return np.log(2 / spread) + N(z) + stats.norm.logcdf(1.5 * z) - N(along)
+
+
 def shift(x, by):
     return (N(x) - N(x, by)).sum(axis=1)
 
@@ -202,6 +252,25 @@ LOG_RATIOS = {
     "three-tails": lambda x: copulas(stats.norm.ppf(x), 0.3, 4),
     "phase": phase,
     "contaminated": contaminated,
+    "lifetimes": lambda x: (np.log(2 / 1.5 * np.sqrt(x)) - x**2 + x**1.5)[:, 0],
+    "two-peaks": two_peaks,
+    "frank": frank,
+    "slopes": slopes,
+    "unequal-noise": lambda x: N(x[:, 1], x[:, 0], 0.4 * (1 + x[:, 0])) - N(x[:, 1], x[:, 0], 0.7),
+    "survey": survey,
+    "rates": lambda x: 0.2 + x[:, 0] * np.log(3 / 3.6) + x[:, 3] * np.log(2 / 1.6),
+    "composition": lambda x: np.log(0.75 * x[:, 2] / x[:, 0]),
+    "crossing-bars": crossing_bars,
+    "soft-corner": lambda x: -np.log(2 * (1 - x[:, 0]) * (0.5 + 1.5 * x[:, 1] ** 2)),
+    "block": block,
+    "skewed": skewed,
+    "logistic-eight": lambda x: (
+        stats.logistic.logpdf(x[:, 2])
+        - stats.logistic.logpdf(x[:, 2], 0.7)
+        + stats.logistic.logpdf(x[:, 6])
+        - stats.logistic.logpdf(x[:, 6], 0, 1.25)
+    ),
+    "pareto": lambda x: (np.log(3 / 2.4) - 0.6 * np.log(x)).sum(axis=1),
 }
 
 # KL of the paper's three comparison problems, and Rényi-2 of its Table 2, as others computed them.
