@@ -7,7 +7,7 @@ cuts: a box is left whole with probability ⅓, else it is halved along one of i
 likely as the others. In a leaf with n points, n_s of them of set s, labels are drawn with
 probabilities θ, which lie around the shares more or less closely:
 
-    θ ~ mean_k Dirichlet(A_k π),  A_k = S δ_k,  δ ∈ {½, 2, 8} (many sets: more)
+    θ ~ mean_k Dirichlet(A_k π),  A_k = δ_k / min π,  δ ∈ {½, 2, 8} (many sets: A_k = S δ_k, more δ)
     L(leaf) = mean_k Γ(A_k)/Γ(A_k+n) ∏_s Γ(A_k π_s + n_s)/Γ(A_k π_s)
 
 The sum over all partitions of a region needs one number per region,
@@ -46,6 +46,8 @@ STOP = 1 / 3
 # Calibration of intervals, chosen on the tuning problems of the benchmarks: with fewer points
 # than this intervals hold the truth too often, with more not often enough.
 CALIBRATED_SIZE, CALIBRATED_POWER = 1500, 0.35
+# Of fewer points than these, estimates of large differences are much too small.
+FEW_POINTS, FEW_POWER = 200, 0.5
 
 
 @dataclass(frozen=True)
@@ -63,18 +65,21 @@ class RatioModel:
 
     @cached_property
     def concentrations(self) -> FloatArray:
-        """A_k = S δ_k, of the law that partitions are weighed by."""
-        return len(self.sizes) * np.asarray(DELTAS if len(self.sizes) <= 2 else MANY_DELTAS)
-
-    @cached_property
-    def reading(self) -> FloatArray:
-        """A_k of the law that masses are read with, once the partition is known.
+        """A_k of the law that partitions are weighed by.
 
         Of two sets the smaller one has the pseudo-count δ_k in a leaf, as both have if they are of
-        one size. With less, the ratio in a leaf without points of it could be anything.
+        one size. With less, the ratio in a leaf without points of it could be anything, and a
+        single point would speak for a difference wherever it lies. Of more sets, A_k = S δ_k.
         """
         if len(self.sizes) == 2:
             return np.asarray(DELTAS / self.shares.min())
+        return len(self.sizes) * np.asarray(MANY_DELTAS)
+
+    @cached_property
+    def reading(self) -> FloatArray:
+        """A_k of the law that masses are read with, once the partition is known."""
+        if len(self.sizes) == 2:
+            return self.concentrations
         return len(self.sizes) * np.asarray(MANY_READING_DELTAS)
 
     @property
@@ -85,14 +90,16 @@ class RatioModel:
     def tails(self, level: float, points: int) -> tuple[float, float]:
         """Probabilities at the ends of an interval that is to hold the truth so often.
 
-        What a posterior interval leaves out, 1 − level, is multiplied by (1500 / points)^0.35.
+        What a posterior interval leaves out, 1 − level, is multiplied by (1500 / points)^0.35 down
+        to 200 points. Of fewer, intervals grow again: by the factor for 200 and (points / 200)^0.5.
 
         Args:
             level: How often.
             points: Of the two sets that are compared.
         """
-        outside = (1 - level) * (CALIBRATED_SIZE / points) ** CALIBRATED_POWER
-        outside = min(outside, 1 - level / 2)  # of a few points, not less than half of the level
+        factor = (CALIBRATED_SIZE / max(points, FEW_POINTS)) ** CALIBRATED_POWER
+        outside = (1 - level) * factor * min(1.0, points / FEW_POINTS) ** FEW_POWER
+        outside = min(outside, 1 - level / 2)  # of a low level, not less than half
         return outside / 2, 1 - outside / 2
 
     def log_components(self, counts: IntArray, concentrations: FloatArray) -> FloatArray:

@@ -87,10 +87,12 @@ def look(samples: Samples | Sketched, frames: Sequence[Frame], plan: Plan) -> li
 def depth_for(cells: Cells, max_regions: int) -> int:
     """Halvings that the partitions of this model may make: part of the model, not of a budget.
 
-    Deeper cells than these hold too few points to tell a ratio from noise. In many columns, the
-    regions to hold set a limit before that.
+    Deeper cells than these hold too few points to tell a ratio from noise, and of two sets it is
+    the smaller one that runs out of points. In many columns, the regions to hold set a limit before
+    that.
     """
-    useful = min(DEEPEST.get(cells.d, 5), ceil(log2(max(cells.n, 2))) - 2)
+    points = 2 * int(min(cells.sizes)) if len(cells.sizes) == 2 else cells.n
+    useful = min(DEEPEST.get(cells.d, 5), ceil(log2(max(points, 2))) - 2)
     return max(min(useful, deepest_within(cells, max_regions)), min(cells.d, 1))
 
 
