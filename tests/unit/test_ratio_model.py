@@ -298,7 +298,9 @@ def test_tails(points):
     assert len(set(lows)) == len(lows)
     fewer = [model.tails(level, max(2, points // 2))[0] for level in levels]
     wider = points <= FEW_POINTS  # of a few points, the fewer they are
-    assert all((one >= other) != wider for one, other in zip(fewer, lows, strict=True) if one != other)
+    assert all(
+        (one >= other) != wider for one, other in zip(fewer, lows, strict=True) if one != other
+    )
     if points == CALIBRATED_SIZE:
         np.testing.assert_allclose([high - low for low, high in ends], levels)
 
