@@ -26,6 +26,7 @@ from tests.oracles.enumeration import (
 )
 
 Counts = tuple[int, ...]
+MANY = 50_000  # factors that are not multiplied one by one
 
 
 def label_probability(counts: Counts, sizes: Counts, concentrations: list[float]) -> float:
@@ -133,19 +134,26 @@ class RatioPosterior:
         return math.fsum(p * of_leaf(region) for region, p in self.leaf_probabilities().items())
 
 
-# --- any number of points --------------------------------------------------------------------------
+# --- any number of points -------------------------------------------------------------------------
 
 
 def log_label_probability(counts: Counts, sizes: Counts, concentrations: list[float]) -> float:
     """The same as `label_probability` by its logarithm, for any number of labels."""
     total, logs = sum(sizes), []
     for a in concentrations:
-        log = math.lgamma(a) - math.lgamma(a + sum(counts))
+        log = -log_rising(a, sum(counts))
         for count, size in zip(counts, sizes, strict=True):
             if size:
-                log += math.lgamma(a * size / total + count) - math.lgamma(a * size / total)
+                log += log_rising(a * size / total, count)
         logs.append(log)
     return log_mean_exp(logs)
+
+
+def log_rising(start: float, steps: int) -> float:
+    """Log of start · (start + 1) ⋯ (start + steps − 1)."""
+    if steps < MANY:
+        return float(np.log(start + np.arange(steps)).sum())
+    return math.lgamma(start + steps) - math.lgamma(start)
 
 
 def log_mean_exp(logs: list[float]) -> float:

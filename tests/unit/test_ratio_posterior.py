@@ -523,3 +523,18 @@ def test_new_sets_against_a_ratio_posterior(read_out):
     np.testing.assert_array_equal(table[2], estimator.divergences_[0])
     pairs = cobpm.SampleSetDivergence("tv", partition="pair", **settings).fit([X, Y])
     assert pairs.transform(new[:1])[0, 0] < 0.2
+
+
+@pytest.mark.parametrize(("sets", "n"), [(30, 30), (100, 30), (300, 400)])
+def test_many_sets_of_one_law(sets, n):
+    """That all have as many points as they have is no evidence for a difference."""
+    rng = np.random.default_rng(sets)
+    values = rng.normal(size=(sets, n, 1))
+    found = cobpm.pairwise(list(values), draws=50, rng=1, frames=2, max_regions=10**6)
+    assert np.isfinite(found.matrix).all()
+    post = found.posterior(0, 1)
+    assert post.log_bayes_factor < -1
+    assert post.estimate("kl", "1", "2") == 0.0
+    values[::2] += 0.8
+    other = cobpm.fit(list(values), draws=50, rng=1, frames=2, max_regions=10**6)
+    assert other.log_bayes_factor > 10

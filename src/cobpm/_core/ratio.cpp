@@ -12,6 +12,7 @@ constexpr double kLog2 = 0.69314718055994530942;
 constexpr int kStep = 256;               // powers of two are set apart in steps of this size: products of two stay far from overflow
 constexpr double kLarge = 0x1.0p256;     // 2^kStep
 constexpr std::uint32_t kTable = 4096;   // counts up to here are tabled
+constexpr double kLargeGamma = 1e5;      // argument from which on differences of lnΓ lose digits
 constexpr std::size_t kFewLeaves = 4096; // entries of the table of small leaves
 
 }  // namespace
@@ -71,8 +72,11 @@ void RatioRecursion::prepare() {
   }
 }
 
-// lnΓ(from+steps) − lnΓ(from)
-double RatioRecursion::log_rising(double from, std::uint32_t steps) const { return std::lgamma(from + steps) - std::lgamma(from); }
+// lnΓ(from+steps) − lnΓ(from); by Stirling's series where the two are large and nearly the same
+double RatioRecursion::log_rising(double from, std::uint32_t steps) const {
+  if (from < kLargeGamma) return std::lgamma(from + steps) - std::lgamma(from);
+  return (from - 0.5) * std::log1p(steps / from) + steps * (std::log(from + steps) - 1.0) + (1.0 / (from + steps) - 1.0 / from) / 12.0;
+}
 
 // L over the probability Π_s π_s^{n_s} that labels drawn at random have.
 RatioRecursion::Scaled RatioRecursion::weigh(const std::uint32_t* counts, std::uint32_t total) const {
