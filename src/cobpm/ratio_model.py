@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from cobpm.partitions import Partitions
 
 DELTAS = (0.5, 2.0, 8.0)
-# Among many sets some regions belong to a few of them alone, which a small δ allows for. The largest
-# says that in a leaf all sets are alike. Without it, hundreds of sets of one law would seem to
-# differ: that their sizes are as they are is less likely under a single leaf than under many.
+# Among many sets some regions belong to a few of them alone, which a small δ allows for. The
+# largest says that in a leaf all sets are alike. Without it, hundreds of sets of one law would seem
+# to differ: that their sizes are as they are is less likely under a single leaf than under many.
 MANY_DELTAS = (0.02, 0.1, *DELTAS, 1e6)
 # Masses of many sets are read with less extreme ones: in a cell without points of a set, a tiny δ
 # would say that it never goes there, and KL would be all but infinite.
