@@ -183,6 +183,8 @@ class RatioModel:
 
 def log_rising(start: FloatArray | float, steps: FloatArray) -> FloatArray:
     """lnΓ(start + steps) − lnΓ(start), also where the two are large and nearly the same."""
+    if np.max(start) < LARGE:
+        return np.asarray(gammaln(start + steps) - gammaln(start))
     large = np.maximum(start, LARGE)
     smooth = (large - 0.5) * np.log1p(steps / large) + steps * (np.log(large + steps) - 1)
     smooth += (1 / (large + steps) - 1 / large) / 12  # Stirling's series
