@@ -13,7 +13,7 @@ given that the space is cut at all, over L, that of a single leaf. Two questions
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log2, prod
 
 import numpy as np
@@ -22,6 +22,7 @@ from scipy.special import expit
 from cobpm import _core
 from cobpm.arrays import FloatArray, IntArray
 from cobpm.cells import Cells
+from cobpm.engines import growth
 from cobpm.engines.exact import deepest_within
 from cobpm.engines.fit import Fit, Plan, Report
 from cobpm.engines.ratio_moments import RatioMoments
@@ -78,7 +79,15 @@ def look(samples: Samples | Sketched, frames: Sequence[Frame], plan: Plan) -> li
             cells.weights,
             cells.resolution,
         )
-        views.append(View(frame, model, recursion, recursion.up(plan.threads, follow), depth))
+        view = View(frame, model, recursion, recursion.up(plan.threads, follow), depth)
+        deepest = most_halvings(cells, growth.DEEPEST)
+        grown = growth.grow(
+            *(recursion, cells, depth, deepest, view.cut_probability),
+            *(plan.max_regions // len(frames), plan.threads),
+        )
+        if grown is not None:
+            view = replace(view, log_evidence=grown[0], depth=grown[1])
+        views.append(view)
         if follow is not None:  # the core has nothing to tell of what is quickly done
             follow(1.0)
     return views
@@ -91,9 +100,14 @@ def depth_for(cells: Cells, max_regions: int) -> int:
     the smaller one that runs out of points. In many columns, the regions to hold set a limit before
     that.
     """
-    points = 2 * int(min(cells.sizes)) if len(cells.sizes) == 2 else cells.n
-    useful = min(DEEPEST.get(cells.d, 5), ceil(log2(max(points, 2))) - 2)
+    useful = most_halvings(cells, DEEPEST.get(cells.d, 5))
     return max(min(useful, deepest_within(cells, max_regions)), min(cells.d, 1))
+
+
+def most_halvings(cells: Cells, most: int) -> int:
+    """As many halvings as leave enough points to a region, `most` at most."""
+    points = 2 * int(min(cells.sizes)) if len(cells.sizes) == 2 else cells.n
+    return min(most, ceil(log2(max(points, 2))) - 2)
 
 
 def weights_of(views: Sequence[View]) -> FloatArray:
