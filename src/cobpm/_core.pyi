@@ -218,6 +218,9 @@ def move_on(
 ) -> _Packed:
     """Take every partition some steps along a cherry chain of its own."""
 
+def count_up_to(ascending: _Floats, values: _Floats) -> _Ids:
+    """How many of some ascending numbers are at most each value."""
+
 def describe(
     splits: NDArray[np.int16], node_start: _Ids, leaf_start: _Ids, d: int, threads: int
 ) -> tuple[NDArray[np.uint16], _Floats]:

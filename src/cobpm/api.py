@@ -15,7 +15,7 @@ import cobpm
 from cobpm import divergences, engines, pair_runs
 from cobpm.diagnostics import ConvergenceWarning
 from cobpm.domain import Domain
-from cobpm.engines import Plan
+from cobpm.engines import Plan, screening
 from cobpm.engines.exact import BYTES_PER_REGION
 from cobpm.frames import GRID, Frame, check_frames, fit_frames
 from cobpm.model import PaperModel, improper_because
@@ -497,17 +497,20 @@ def _fit_ratio(
             raise bad(name, owner, "go with model='paper'", value, "Add model='paper'.")
     if isinstance(samples, Sketched):
         varying = len(samples.active)
-        fitted = samples.frames(check_sketch_frames(given["frames"], owner=owner))
+        names = check_sketch_frames(given["frames"], owner=owner)
+        fitted = samples.frames(names)
     else:
-        varying, fitted = _frames_of_rows(samples, bounds, owner, given["frames"])
-    found = engines.ratio.run(samples, fitted, plan)
+        limits = None if isinstance(bounds, str) else bounds
+        varying, names = _frames_of_rows(samples, bounds, owner, given["frames"])
+        fitted = fit_frames(samples, screening.chosen(samples, names, limits, plan), limits)
+    found = engines.ratio.run(samples, fitted, plan, names)
     return fitted, RatioModel(varying, samples.sizes), found
 
 
 def _frames_of_rows(
     samples: Samples, bounds: Any, owner: str, frames: Any
-) -> tuple[int, list[Frame]]:
-    """The number of columns that vary, and the frames of the ratio model."""
+) -> tuple[int, tuple[str, ...]]:
+    """The number of columns that vary, and the names of the frames to look through."""
     low, high = (
         extreme([extreme(rows, axis=0) for rows in samples.values], axis=0)
         for extreme in (np.min, np.max)
@@ -515,8 +518,7 @@ def _frames_of_rows(
     varying = int(np.count_nonzero(low < high))
     if isinstance(bounds, str) and isinstance(frames, str) and frames == "auto":
         frames = ["ranks"]
-    names = check_frames(frames, owner=owner, d=varying)
-    return varying, fit_frames(samples, names, None if isinstance(bounds, str) else bounds)
+    return varying, check_frames(frames, owner=owner, d=varying)
 
 
 def posterior_in(post: Posterior, frames: Sequence[Frame]) -> Posterior:

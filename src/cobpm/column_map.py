@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cobpm import _core
 from cobpm.arrays import BoolArray, FloatArray
 
 BITS = 52  # resolution of the dyadic grid, bits per column
@@ -52,8 +54,12 @@ class ColumnMap:
 
     def piece(self, values: FloatArray) -> NDArray[np.intp]:
         """Index of the piece that each value belongs to, or of a neighbour if it has none."""
-        index = np.searchsorted(self.low, values, side="right") - 1
+        shape = np.shape(values)
+        flat = np.ascontiguousarray(values, dtype=np.float64).ravel()
+        index = _core.count_up_to(self.low, flat).reshape(shape) - 1
         index = np.maximum(index, 0)
+        if not self._has_atoms:
+            return index
         # A run starts at the value of the atom before it, but that value is the atom's.
         before = np.maximum(index - 1, 0)
         return np.where(self._is_atom[before] & (self.low[before] == values), before, index)
@@ -172,11 +178,15 @@ class ColumnMap:
         before = np.searchsorted(atoms, piece)  # how many atoms lie below
         return ends[before], starts[before]
 
-    @property
+    @cached_property
     def _is_atom(self) -> BoolArray:
         return np.equal(self.low, self.high)
 
-    @property
+    @cached_property
+    def _has_atoms(self) -> bool:
+        return bool(self._is_atom.any())
+
+    @cached_property
     def _scale(self) -> FloatArray:
         """A half where high - low would overflow, else one."""
         with np.errstate(over="ignore"):

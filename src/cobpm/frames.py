@@ -201,7 +201,7 @@ class Frame:
     @property
     def blind(self) -> bool:
         """Whether the frame would be the same had the points been of other sets."""
-        return self.name in BLIND or self.name == GRID
+        return is_blind(self.name)
 
     def turned(self, rows: FloatArray) -> FloatArray:
         """Points of the user in the columns of the domain."""
@@ -230,6 +230,11 @@ class Frame:
         elif "fold_axes" in arrays:
             before = Fold.from_arrays(arrays)
         return cls(name, Domain.from_arrays(arrays), before)
+
+
+def is_blind(name: str) -> bool:
+    """Whether a frame of that name does not look at which point is of which set."""
+    return name in BLIND or name == GRID
 
 
 def _turned_samples(samples: Samples, by: Linear | Fold | None) -> Samples:

@@ -7,7 +7,7 @@ cuts: a box is left whole with probability ⅓, else it is halved along one of i
 likely as the others. In a leaf with n points, n_s of them of set s, labels are drawn with
 probabilities θ, which lie around the shares more or less closely:
 
-    θ ~ mean_k Dirichlet(A_k π),  A_k = S δ_k,  δ ∈ {½, 2, 8} (many sets: more)
+    θ ~ mean_k Dirichlet(A_k π),  A_k = δ_k / min π,  δ ∈ {½, 2, 8} (many sets: A_k = S δ_k, more δ)
     L(leaf) = mean_k Γ(A_k)/Γ(A_k+n) ∏_s Γ(A_k π_s + n_s)/Γ(A_k π_s)
 
 The sum over all partitions of a region needs one number per region,
@@ -37,15 +37,20 @@ if TYPE_CHECKING:
     from cobpm.partitions import Partitions
 
 DELTAS = (0.5, 2.0, 8.0)
-# Among many sets some regions belong to a few of them alone, which a small δ allows for.
-MANY_DELTAS = (0.02, 0.1, *DELTAS)
+# Among many sets some regions belong to a few of them alone, which a small δ allows for. The
+# largest says that in a leaf all sets are alike. Without it, hundreds of sets of one law would seem
+# to differ: that their sizes are as they are is less likely under a single leaf than under many.
+MANY_DELTAS = (0.02, 0.1, *DELTAS, 1e6)
 # Masses of many sets are read with less extreme ones: in a cell without points of a set, a tiny δ
 # would say that it never goes there, and KL would be all but infinite.
 MANY_READING_DELTAS = (0.25, *DELTAS)
 STOP = 1 / 3
+LARGE = 1e5  # argument of a Gamma function, from which on differences of its logarithm lose digits
 # Calibration of intervals, chosen on the tuning problems of the benchmarks: with fewer points
 # than this intervals hold the truth too often, with more not often enough.
 CALIBRATED_SIZE, CALIBRATED_POWER = 1500, 0.35
+# Of fewer points than these, estimates of large differences are much too small.
+FEW_POINTS, FEW_POWER = 200, 0.5
 
 
 @dataclass(frozen=True)
@@ -63,18 +68,21 @@ class RatioModel:
 
     @cached_property
     def concentrations(self) -> FloatArray:
-        """A_k = S δ_k, of the law that partitions are weighed by."""
-        return len(self.sizes) * np.asarray(DELTAS if len(self.sizes) <= 2 else MANY_DELTAS)
-
-    @cached_property
-    def reading(self) -> FloatArray:
-        """A_k of the law that masses are read with, once the partition is known.
+        """A_k of the law that partitions are weighed by.
 
         Of two sets the smaller one has the pseudo-count δ_k in a leaf, as both have if they are of
-        one size. With less, the ratio in a leaf without points of it could be anything.
+        one size. With less, the ratio in a leaf without points of it could be anything, and a
+        single point would speak for a difference wherever it lies. Of more sets, A_k = S δ_k.
         """
         if len(self.sizes) == 2:
             return np.asarray(DELTAS / self.shares.min())
+        return len(self.sizes) * np.asarray(MANY_DELTAS)
+
+    @cached_property
+    def reading(self) -> FloatArray:
+        """A_k of the law that masses are read with, once the partition is known."""
+        if len(self.sizes) == 2:
+            return self.concentrations
         return len(self.sizes) * np.asarray(MANY_READING_DELTAS)
 
     @property
@@ -85,14 +93,16 @@ class RatioModel:
     def tails(self, level: float, points: int) -> tuple[float, float]:
         """Probabilities at the ends of an interval that is to hold the truth so often.
 
-        What a posterior interval leaves out, 1 − level, is multiplied by (1500 / points)^0.35.
+        What a posterior interval leaves out, 1 − level, is multiplied by (1500 / points)^0.35 down
+        to 200 points. Of fewer, intervals grow again: by the factor for 200 and (points / 200)^0.5.
 
         Args:
             level: How often.
             points: Of the two sets that are compared.
         """
-        outside = (1 - level) * (CALIBRATED_SIZE / points) ** CALIBRATED_POWER
-        outside = min(outside, 1 - level / 2)  # of a few points, not less than half of the level
+        factor = (CALIBRATED_SIZE / max(points, FEW_POINTS)) ** CALIBRATED_POWER
+        outside = (1 - level) * factor * min(1.0, points / FEW_POINTS) ** FEW_POWER
+        outside = min(outside, 1 - level / 2)  # of a low level, not less than half
         return outside / 2, 1 - outside / 2
 
     def log_components(self, counts: IntArray, concentrations: FloatArray) -> FloatArray:
@@ -101,8 +111,9 @@ class RatioModel:
         total, parts = counts.sum(axis=-1), []
         for a in concentrations:
             alpha = a * self.shares
-            labels = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=-1)
-            parts.append(labels + gammaln(a) - gammaln(a + total))
+            labels = log_rising(alpha, counts).sum(axis=-1)
+            plain = labels + gammaln(a) - gammaln(a + total)
+            parts.append(plain if a < LARGE else labels - log_rising(a, total))
         return np.stack(parts, axis=-1)
 
     def log_leaf(self, counts: IntArray) -> FloatArray:
@@ -168,6 +179,16 @@ class RatioModel:
         logs = self.log_components(counts, self.reading)
         weights = np.exp(logs - logs.max(axis=-1, keepdims=True))
         return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def log_rising(start: FloatArray | float, steps: FloatArray) -> FloatArray:
+    """lnΓ(start + steps) − lnΓ(start), also where the two are large and nearly the same."""
+    if np.max(start) < LARGE:
+        return np.asarray(gammaln(start + steps) - gammaln(start))
+    large = np.maximum(start, LARGE)
+    smooth = (large - 0.5) * np.log1p(steps / large) + steps * (np.log(large + steps) - 1)
+    smooth += (1 / (large + steps) - 1 / large) / 12  # Stirling's series
+    return np.where(np.asarray(start) < LARGE, gammaln(start + steps) - gammaln(start), smooth)
 
 
 def _log_mean_exp(values: FloatArray) -> FloatArray:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from cobpm.arrays import FloatArray, IntArray
 from cobpm.model import PaperModel
+from cobpm.ratio_model import RatioModel
 from cobpm.samples import check_level
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 NEGLIGIBLE, LITTLE, MUCH = 0.02, 0.1, 0.5  # total variation distances that change the words
 LEANING = 0.25  # probability of one distribution, below which two sets "may differ"
 SHUFFLES = 1000  # of the labels, where the model has no place for equality
+TOLERANCE = 1e-9  # log probabilities that differ by less are equal but for rounding
 
 
 @dataclass(frozen=True)
@@ -31,8 +34,8 @@ class Verdict:
         interval: Its credible interval.
         same_probability: Probability that both share one distribution, beginning with even odds;
             None where the model has no place for equality.
-        chance: Where `same_probability` is None: how often the sets would lie at least this far
-            apart in the same partitions if their rows were shuffled.
+        chance: Where `same_probability` is None: how often the sets would differ at least as
+            clearly in the same partitions if their rows were shuffled.
     """
 
     kind: Literal["different", "same", "unclear"]
@@ -162,21 +165,48 @@ def _digits(share: float) -> int:
 
 
 def _chance(post: Posterior, i: int, j: int) -> float:
-    """How often shuffled rows lie at least as far apart, over the partitions drawn.
+    """How often shuffled rows differ at least as clearly, over the partitions drawn.
 
     Partitions are taken as they are. They follow the shape of the pooled points more than the
     labels (those of many sets: the labels of all), so this is a yardstick and not an exact test.
     """
     rng = np.random.default_rng(0)
-    counts, starts = post.partitions.counts[:, [i, j]].astype(np.int64), post.partitions.leaf_starts
-    sizes = post.model.sizes[i], post.model.sizes[j]
+    starts = post.partitions.leaf_starts
+    model = RatioModel(post.model.d, (post.model.sizes[i], post.model.sizes[j]))
     chosen = np.unique(np.linspace(0, len(post.partitions) - 1, SHUFFLES).astype(int))
-    at_least = 0
-    for draw in chosen:
-        own = counts[starts[draw] : starts[draw + 1]]
-        pooled = own.sum(axis=1)
-        shuffled = rng.multivariate_hypergeometric(pooled, sizes[0], method="marginals")
-        seen = np.abs(own[:, 0] / sizes[0] - own[:, 1] / sizes[1]).sum()
-        by_chance = np.abs(shuffled / sizes[0] - (pooled - shuffled) / sizes[1]).sum()
-        at_least += bool(by_chance >= seen * (1 - 1e-12))  # ties count, rounding aside
-    return (at_least + 1) / (len(chosen) + 1)
+    leaves = np.concatenate([np.arange(starts[draw], starts[draw + 1]) for draw in chosen])
+    sizes = starts[chosen + 1] - starts[chosen]
+    seen = post.partitions.counts[leaves][:, [i, j]].astype(np.int64)
+    shuffled, first = np.empty_like(seen), 0
+    for size in sizes:
+        here = slice(first, first + size)
+        pooled = seen[here].sum(axis=1)
+        labels = rng.multivariate_hypergeometric(pooled, model.sizes[0], method="marginals")
+        shuffled[here] = np.column_stack([labels, pooled - labels])
+        first += size
+    depths = post.partitions.depths[leaves].astype(int)
+    ours, by_chance = (_apart(rows, depths.copy(), model) for rows in (seen, shuffled))
+    at_least = np.count_nonzero(by_chance >= ours - TOLERANCE)  # ties count, rounding aside
+    return (int(at_least) + 1) / (len(chosen) + 1)
+
+
+def _apart(counts: IntArray, depths: IntArray, model: RatioModel) -> FloatArray:
+    """How clearly two sets differ in each of some partitions, whose leaves come in preorder.
+
+    The log probability of the labels, where any two neighbours that a partition makes may also be
+    one. A distance over the leaves as they are would be mostly noise if these are many, as where a
+    third set has fine structure.
+    """
+    logs = model.log_leaf(counts)
+    for depth in range(int(depths.max(initial=0)), 0, -1):
+        # Deeper leaves were joined before, so leaves at this depth come in pairs of neighbours.
+        at = np.flatnonzero(depths == depth)
+        lower, upper = at[::2], at[1::2]
+        counts[lower] += counts[upper]
+        depths[lower] -= 1
+        apart = np.log1p(-model.stop) + logs[lower] + logs[upper]
+        logs[lower] = np.logaddexp(np.log(model.stop) + model.log_leaf(counts[lower]), apart)
+        kept = np.ones(len(logs), dtype=bool)
+        kept[upper] = False
+        counts, depths, logs = counts[kept], depths[kept], logs[kept]
+    return logs

@@ -11,6 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
+from cobpm.arrays import IntArray
 from tests.oracles.enumeration import (
     LEAF,
     Points,
@@ -23,6 +26,7 @@ from tests.oracles.enumeration import (
 )
 
 Counts = tuple[int, ...]
+MANY = 50_000  # factors that are not multiplied one by one
 
 
 def label_probability(counts: Counts, sizes: Counts, concentrations: list[float]) -> float:
@@ -128,3 +132,79 @@ class RatioPosterior:
     def expectation(self, of_leaf: Callable[[Region], float]) -> float:
         """Posterior mean of a sum over the leaves."""
         return math.fsum(p * of_leaf(region) for region, p in self.leaf_probabilities().items())
+
+
+# --- any number of points -------------------------------------------------------------------------
+
+
+def log_label_probability(counts: Counts, sizes: Counts, concentrations: list[float]) -> float:
+    """The same as `label_probability` by its logarithm, for any number of labels."""
+    total, logs = sum(sizes), []
+    for a in concentrations:
+        log = -log_rising(a, sum(counts))
+        for count, size in zip(counts, sizes, strict=True):
+            if size:
+                log += log_rising(a * size / total, count)
+        logs.append(log)
+    return log_mean_exp(logs)
+
+
+def log_rising(start: float, steps: int) -> float:
+    """Log of start · (start + 1) ⋯ (start + steps − 1)."""
+    if steps < MANY:
+        return float(np.log(start + np.arange(steps)).sum())
+    return math.lgamma(start + steps) - math.lgamma(start)
+
+
+def log_mean_exp(logs: list[float]) -> float:
+    """Log of the mean of numbers that are given by their logs."""
+    top = max(logs)
+    return top + math.log(math.fsum(math.exp(log - top) for log in logs) / len(logs))
+
+
+def log_evidence(
+    sets: tuple[Points, ...],
+    weights: tuple[IntArray, ...] | None,
+    concentrations: list[float],
+    stop: float,
+    max_depth: int,
+) -> float:
+    """Log probability of all labels, for any number of points in [0, 1)^d.
+
+    The recursion of the model as it is written, in logarithms throughout. A point counts as often
+    as its weight says, once without weights.
+    """
+    points = np.concatenate(sets)
+    d = points.shape[1]
+    labels = np.repeat(np.arange(len(sets)), [len(rows) for rows in sets])
+    counted = np.ones(len(points), dtype=int) if weights is None else np.concatenate(weights)
+
+    def counts_of(inside: IntArray) -> Counts:
+        return tuple(int(counted[inside[labels[inside] == s]].sum()) for s in range(len(sets)))
+
+    sizes = counts_of(np.arange(len(points)))
+    known: dict[tuple[tuple[int, int], ...], float] = {}
+
+    def log_phi(box: tuple[tuple[int, int], ...], inside: IntArray) -> float:
+        if not len(inside):
+            return 0.0
+        if box not in known:
+            counts = counts_of(inside)
+            whole = log_label_probability(counts, sizes, concentrations)
+            if sum(level for level, _ in box) == max_depth or sum(counts) == 1 or not d:
+                known[box] = whole
+            else:
+                logs = []
+                for j, (level, place) in enumerate(box):
+                    middle = (2 * place + 1) / 2 ** (level + 1)
+                    upper = points[inside, j] >= middle
+                    log = 0.0
+                    for half, rows in enumerate((inside[~upper], inside[upper])):
+                        smaller = (*box[:j], (level + 1, 2 * place + half), *box[j + 1 :])
+                        log += log_phi(smaller, rows)
+                    logs.append(log)
+                cut = math.log1p(-stop) + log_mean_exp(logs)
+                known[box] = float(np.logaddexp(math.log(stop) + whole, cut))
+        return known[box]
+
+    return log_phi(((0, 0),) * d, np.arange(len(points)))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cobpm import _core
 from cobpm.arrays import FloatArray
 from cobpm.cells import Cells
 from cobpm.column_map import dyadic_edges
@@ -376,3 +377,12 @@ def test_columns_named_by_data_frames() -> None:
     domain = Domain.fit(samples)
     assert Domain.from_arrays(domain.to_arrays()).columns == ("größe", "b")
     assert "Column 'b' is constant" in domain.notices[0]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 5, 8, 17, 257])
+def test_counting_numbers_up_to_others(size):
+    rng = np.random.default_rng(size)
+    ascending = np.sort(np.round(rng.normal(size=size), 1))
+    values = np.concatenate([np.round(rng.normal(size=333), 1), [np.inf, -np.inf]])
+    expected = np.searchsorted(ascending, values, side="right")
+    np.testing.assert_array_equal(_core.count_up_to(ascending, values), expected)

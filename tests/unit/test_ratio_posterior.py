@@ -343,7 +343,36 @@ def test_unequal_sizes():
         for read_out in ("median", "mean"):
             assert truth / 3 < post.estimate("kl", read_out=read_out) < 3 * truth
         assert post.interval("kl", 0.9).high < 6
-    assert compare(large, large[::100]).same_probability() > 0.9
+    assert compare(large, large[::100]).same_probability() > 0.5
+
+
+@pytest.mark.parametrize(("few", "many"), [(1, 1000), (5, 5000), (50, 5000)])
+def test_a_few_points_among_many(few, many):
+    """The smaller set is not different for being small, and a difference is still seen."""
+    rng = np.random.default_rng(few)
+    large = rng.normal(size=(many, 2))
+    different = 0
+    for _ in range(20):
+        post = compare(rng.normal(size=(few, 2)), large, draws=300)
+        different += post.same_probability() < 0.05 or post.interval("kl").low > 0
+        if few == 1:  # one point says next to nothing, wherever it lies
+            assert post.same_probability() == pytest.approx(0.5, abs=0.15)
+    assert different <= 2
+    if few == 50:
+        far = compare(rng.normal(2, 1, size=(few, 2)), large)
+        assert far.same_probability() < 1e-6
+        assert far.interval("kl").low > 0.5
+
+
+def test_intervals_of_a_few_points():
+    """Two sets of one law: they hold zero."""
+    rng = np.random.default_rng(1)
+    held = [
+        compare(*rng.normal(size=(2, n, 2)), draws=300).interval("kl").low == 0.0
+        for n in (5, 10, 20, 50)
+        for _ in range(15)
+    ]
+    assert np.mean(held) > 0.85
 
 
 def test_identical_samples():
@@ -494,3 +523,18 @@ def test_new_sets_against_a_ratio_posterior(read_out):
     np.testing.assert_array_equal(table[2], estimator.divergences_[0])
     pairs = cobpm.SampleSetDivergence("tv", partition="pair", **settings).fit([X, Y])
     assert pairs.transform(new[:1])[0, 0] < 0.2
+
+
+@pytest.mark.parametrize(("sets", "n"), [(30, 30), (100, 30), (300, 400)])
+def test_many_sets_of_one_law(sets, n):
+    """That all have as many points as they have is no evidence for a difference."""
+    rng = np.random.default_rng(sets)
+    values = rng.normal(size=(sets, n, 1))
+    found = cobpm.pairwise(list(values), draws=50, rng=1, frames=2, max_regions=10**6)
+    assert np.isfinite(found.matrix).all()
+    post = found.posterior(0, 1)
+    assert post.log_bayes_factor < -1
+    assert post.estimate("kl", "1", "2") == 0.0
+    values[::2] += 0.8
+    other = cobpm.fit(list(values), draws=50, rng=1, frames=2, max_regions=10**6)
+    assert other.log_bayes_factor > 10

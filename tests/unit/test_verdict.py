@@ -97,3 +97,19 @@ def test_percent():
         *("less than 0.1%", "less than 0.1%", "0.4%", "10%", "50%", "63%", "93.0%"),
         *("more than 99.9%", "100%"),
     ]
+
+
+def test_a_difference_over_partitions_that_follow_a_third_set():
+    """A large set with fine structure leaves few points of the others in a leaf."""
+    rng = np.random.default_rng(5)
+    third = np.concatenate([rng.normal(size=(20_000, 2)), rng.normal(1, 0.1, size=(10_000, 2))])
+    shift = [0.585, 0.0]  # total variation distance 0.23
+    kinds = []
+    for _ in range(6):
+        sets = {"a": rng.normal(size=(200, 2)), "b": third, "c": rng.normal(shift, size=(200, 2))}
+        sets["d"] = rng.normal(size=(200, 2))
+        post = cobpm.fit(sets, rng=1, model="paper", draws=300)
+        kinds.append((verdict(post, "a", "c").kind, verdict(post, "a", "d").kind))
+    found, null = zip(*kinds, strict=True)
+    assert found.count("different") >= 4
+    assert null.count("different") <= 1

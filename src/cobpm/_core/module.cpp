@@ -515,6 +515,31 @@ Out<double> masses_in_boxes(In<std::int16_t, Vector> splits, In<std::int64_t, Ve
   return give(std::move(result), {static_cast<std::size_t>(forest.trees), boxes, sets});
 }
 
+// How many of some ascending numbers are at most each value. Blocks of values are searched step by step together, so that the processor need
+// not wait for one before it begins with the next.
+Out<std::int64_t> count_up_to(In<double, Vector> ascending, In<double, Vector> values) {
+  const double* sorted = ascending.data();
+  const std::size_t size = ascending.shape(0), n = values.shape(0);
+  std::vector<std::int64_t> result(n, 0);
+  {
+    nb::gil_scoped_release release;
+    constexpr std::size_t kBlock = 64;
+    for (std::size_t start = 0; start < n && size > 0; start += kBlock) {
+      const std::size_t block = std::min(kBlock, n - start);
+      const double* value = values.data() + start;
+      std::int64_t* found = result.data() + start;
+      std::size_t left = size;
+      while (left > 1) {
+        const std::size_t half = left / 2;
+        for (std::size_t i = 0; i < block; ++i) found[i] += sorted[found[i] + half - 1] <= value[i] ? static_cast<std::int64_t>(half) : 0;
+        left -= half;
+      }
+      for (std::size_t i = 0; i < block; ++i) found[i] += sorted[found[i]] <= value[i];
+    }
+  }
+  return give(std::move(result));
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -558,6 +583,7 @@ NB_MODULE(_core, m) {
            "codes"_a, "sets"_a, "sets_count"_a, "log_gamma"_a, "log_price"_a, "kernel"_a)
       .def("split", &Walk::split, "slot"_a, "column"_a)
       .def("moves", &Walk::moves);
+  m.def("count_up_to", &count_up_to, "ascending"_a, "values"_a);
   m.def("run_chains", &run_chains, "codes"_a, "sets"_a, "sets_count"_a, "log_gamma"_a, "log_price"_a, "kernel"_a, "chains"_a, "burn_in"_a,
         "draws"_a, "thin"_a, "seed"_a, "threads"_a, "progress"_a = nb::none(), "weights"_a = nb::none(), "resolution"_a = nb::none());
   m.def("move_on", &move_on, "codes"_a, "sets"_a, "sets_count"_a, "log_gamma"_a, "log_price"_a, "splits"_a, "node_start"_a, "steps"_a,

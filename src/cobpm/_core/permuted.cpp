@@ -92,8 +92,7 @@ void RatioRecursion::permuted_block(const std::uint16_t* labels, const std::uint
           row[kept] = total;
           for (int set = 0; set < kept; ++set) row[kept] -= row[set] = count[set * kLanes + lane];
           const Scaled own = leaf(row.data(), total);
-          const double value = own.exponent == 0 ? own.value : std::ldexp(own.value, own.exponent);
-          here[lane] = split * sum[lane] + whole * value;
+          here[lane] = split * sum[lane] + whole * shifted(own.value, own.exponent);
         }
       }
     }

@@ -12,6 +12,7 @@ constexpr double kLog2 = 0.69314718055994530942;
 constexpr int kStep = 256;               // powers of two are set apart in steps of this size: products of two stay far from overflow
 constexpr double kLarge = 0x1.0p256;     // 2^kStep
 constexpr std::uint32_t kTable = 4096;   // counts up to here are tabled
+constexpr double kLargeGamma = 1e5;      // argument from which on differences of lnΓ lose digits
 constexpr std::size_t kFewLeaves = 4096; // entries of the table of small leaves
 
 }  // namespace
@@ -61,18 +62,21 @@ void RatioRecursion::prepare() {
     }
   }
   few_ = std::min<std::uint32_t>(static_cast<std::uint32_t>(std::pow(kFewLeaves, 1.0 / s) + 1e-9), regions_.total(0) + 1);
-  few_leaves_.assign(static_cast<std::size_t>(std::pow(few_, s) + 0.5), 0.0);
+  few_leaves_.assign(static_cast<std::size_t>(std::pow(few_, s) + 0.5), Scaled{});
   std::vector<std::uint32_t> counts(s, 0);
-  for (double& entry : few_leaves_) {
+  for (Scaled& entry : few_leaves_) {
     bool possible = true;
     for (int set = 0; set < s; ++set) possible = possible && counts[set] <= sizes[set];
-    if (possible) entry = weigh(counts.data(), std::accumulate(counts.begin(), counts.end(), 0u)).value;
+    if (possible) entry = weigh(counts.data(), std::accumulate(counts.begin(), counts.end(), 0u));
     for (int set = 0; set < s && ++counts[set] == few_; ++set) counts[set] = 0;
   }
 }
 
-// lnΓ(from+steps) − lnΓ(from)
-double RatioRecursion::log_rising(double from, std::uint32_t steps) const { return std::lgamma(from + steps) - std::lgamma(from); }
+// lnΓ(from+steps) − lnΓ(from); by Stirling's series where the two are large and nearly the same
+double RatioRecursion::log_rising(double from, std::uint32_t steps) const {
+  if (from < kLargeGamma) return std::lgamma(from + steps) - std::lgamma(from);
+  return (from - 0.5) * std::log1p(steps / from) + steps * (std::log(from + steps) - 1.0) + (1.0 / (from + steps) - 1.0 / from) / 12.0;
+}
 
 // L over the probability Π_s π_s^{n_s} that labels drawn at random have.
 RatioRecursion::Scaled RatioRecursion::weigh(const std::uint32_t* counts, std::uint32_t total) const {
@@ -91,9 +95,9 @@ RatioRecursion::Scaled RatioRecursion::weigh(const std::uint32_t* counts, std::u
     logs[k] = log;
     top = std::max(top, log);
   }
-  const int exponent = kStep * std::max(0, static_cast<int>(top / (kStep * kLog2)));
+  const std::int64_t exponent = kStep * static_cast<std::int64_t>(top / (kStep * kLog2));
   double sum = 0.0;
-  for (const double log : logs) sum += std::exp(log - exponent * kLog2);
+  for (const double log : logs) sum += std::exp(log - static_cast<double>(exponent) * kLog2);
   return {sum / static_cast<double>(components), exponent};
 }
 
@@ -104,18 +108,32 @@ RatioRecursion::Scaled RatioRecursion::leaf(const std::uint32_t* counts, std::ui
     if (counts[set] >= few_) return weigh(counts, total);
     at = at * few_ + counts[set];
   }
-  return {few_leaves_[at], 0};
+  return few_leaves_[at];
+}
+
+// value · 2^exponent
+double RatioRecursion::shifted(double value, std::int64_t exponent) {
+  return exponent == 0 ? value : std::ldexp(value, static_cast<int>(std::clamp<std::int64_t>(exponent, -4096, 4096)));
 }
 
 void RatioRecursion::add(Scaled& sum, Scaled more) {
   if (sum.exponent < more.exponent) std::swap(sum, more);
-  sum.value += sum.exponent == more.exponent ? more.value : std::ldexp(more.value, more.exponent - sum.exponent);
+  sum.value += shifted(more.value, more.exponent - sum.exponent);
 }
 
-double RatioRecursion::ratio(Scaled above, Scaled below) {
-  const double value = above.value / below.value;
-  return above.exponent == below.exponent ? value : std::ldexp(value, above.exponent - below.exponent);
+// Brings a number back to where the product of two neither overflows nor vanishes.
+void RatioRecursion::settle(Scaled& sum) {
+  while (sum.value > kLarge) {
+    sum.value /= kLarge;
+    sum.exponent += kStep;
+  }
+  while (sum.value < 1.0 / kLarge && sum.value > 0.0) {
+    sum.value *= kLarge;
+    sum.exponent -= kStep;
+  }
 }
+
+double RatioRecursion::ratio(Scaled above, Scaled below) { return shifted(above.value / below.value, above.exponent - below.exponent); }
 
 // All ways to halve a region; none if it is too small or its halves are unknown.
 void RatioRecursion::halves(std::int64_t id, int depth, std::vector<Half>& found) const {
@@ -147,14 +165,11 @@ double RatioRecursion::up(int threads, Monitor& monitor) {
       for (std::size_t j = 1; j < found.size(); ++j) add(sum, found[j].product);
       sum.value *= (1.0 - stop_) / static_cast<double>(found.size());
       add(sum, {stop_ * whole.value, whole.exponent});
-      while (sum.value > kLarge) {
-        sum.value /= kLarge;
-        sum.exponent += kStep;
-      }
+      settle(sum);
       phi_[id] = sum;
     }
   });
-  return std::log(phi_[0].value) + phi_[0].exponent * kLog2 + log_null_;
+  return std::log(phi_[0].value) + static_cast<double>(phi_[0].exponent) * kLog2 + log_null_;
 }
 
 // From the root down, a depth at a time and by one thread: few regions are ever reached.

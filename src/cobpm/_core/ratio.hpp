@@ -5,7 +5,8 @@
 // and a region sums over everything that can be done inside it:
 //     Φ = stop·L + (1−stop)/d' · Σ_columns Φ(lower)·Φ(upper),     Φ = L where there is nothing to split.
 // Held is φ = Φ / Π_s π_s^{n_s}: one for regions without points or with a single one, so that these need not be visited. Halves multiply
-// as before, and φ lies between a power of n and Π_s π_s^{−n_s}: plain doubles with a power of two beside them for the largest regions.
+// as before, and φ lies between n^{−(S−1)/2} or so and Π_s π_s^{−n_s}: of many sets or many points, neither fits into a double. So doubles near
+// one are held, with a power of two beside them.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +65,7 @@ class RatioRecursion {
   class Drawing;
   struct Scaled {
     double value = 1.0;
-    std::int32_t exponent = 0;  // of two, a multiple of kStep
+    std::int64_t exponent = 0;  // of two, a multiple of kStep
   };
   struct Half {
     int column;
@@ -83,6 +84,8 @@ class RatioRecursion {
   void halves(std::int64_t id, int depth, std::vector<Half>& found) const;
   double log_rising(double from, std::uint32_t steps) const;
   static void add(Scaled& sum, Scaled more);
+  static void settle(Scaled& sum);
+  static double shifted(double value, std::int64_t exponent);
   static double ratio(Scaled above, Scaled below);
   static Scaled product(Scaled a, Scaled b) { return {a.value * b.value, a.exponent + b.exponent}; }
 
@@ -94,7 +97,7 @@ class RatioRecursion {
   std::vector<std::vector<double>> set_tables_;   // [k·S + set][n]: lnΓ(A π+n) − lnΓ(A π) − n ln π
   std::vector<std::vector<double>> all_tables_;   // [k][n]: lnΓ(A+n) − lnΓ(A)
   std::uint32_t few_ = 0;                         // leaves with fewer points of each set than this are looked up
-  std::vector<double> few_leaves_;                // [Σ_s n_s·few^s]
+  std::vector<Scaled> few_leaves_;                // [Σ_s n_s·few^s]
   std::vector<Scaled> phi_;
 };
 

@@ -13,7 +13,7 @@ given that the space is cut at all, over L, that of a single leaf. Two questions
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log2, prod
 
 import numpy as np
@@ -22,10 +22,11 @@ from scipy.special import expit
 from cobpm import _core
 from cobpm.arrays import FloatArray, IntArray
 from cobpm.cells import Cells
+from cobpm.engines import growth
 from cobpm.engines.exact import deepest_within
 from cobpm.engines.fit import Fit, Plan, Report
 from cobpm.engines.ratio_moments import RatioMoments
-from cobpm.frames import Frame
+from cobpm.frames import Frame, is_blind
 from cobpm.partitions import Partitions
 from cobpm.ratio_model import RatioModel
 from cobpm.samples import Samples
@@ -78,7 +79,15 @@ def look(samples: Samples | Sketched, frames: Sequence[Frame], plan: Plan) -> li
             cells.weights,
             cells.resolution,
         )
-        views.append(View(frame, model, recursion, recursion.up(plan.threads, follow), depth))
+        view = View(frame, model, recursion, recursion.up(plan.threads, follow), depth)
+        deepest = most_halvings(cells, growth.DEEPEST)
+        grown = growth.grow(
+            *(recursion, cells, depth, deepest, view.cut_probability),
+            *(plan.max_regions // len(frames), plan.threads),
+        )
+        if grown is not None:
+            view = replace(view, log_evidence=grown[0], depth=grown[1])
+        views.append(view)
         if follow is not None:  # the core has nothing to tell of what is quickly done
             follow(1.0)
     return views
@@ -87,11 +96,18 @@ def look(samples: Samples | Sketched, frames: Sequence[Frame], plan: Plan) -> li
 def depth_for(cells: Cells, max_regions: int) -> int:
     """Halvings that the partitions of this model may make: part of the model, not of a budget.
 
-    Deeper cells than these hold too few points to tell a ratio from noise. In many columns, the
-    regions to hold set a limit before that.
+    Deeper cells than these hold too few points to tell a ratio from noise, and of two sets it is
+    the smaller one that runs out of points. In many columns, the regions to hold set a limit before
+    that.
     """
-    useful = min(DEEPEST.get(cells.d, 5), ceil(log2(max(cells.n, 2))) - 2)
+    useful = most_halvings(cells, DEEPEST.get(cells.d, 5))
     return max(min(useful, deepest_within(cells, max_regions)), min(cells.d, 1))
+
+
+def most_halvings(cells: Cells, most: int) -> int:
+    """As many halvings as leave enough points to a region, `most` at most."""
+    points = 2 * int(min(cells.sizes)) if len(cells.sizes) == 2 else cells.n
+    return min(most, ceil(log2(max(points, 2))) - 2)
 
 
 def weights_of(views: Sequence[View]) -> FloatArray:
@@ -101,7 +117,7 @@ def weights_of(views: Sequence[View]) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-def same_probability_of(views: Sequence[View]) -> float:
+def same_probability_of(views: Sequence[View], asked: int | None = None) -> float:
     """The probability that all sets share one distribution, with all frames alike likely.
 
     This one is for estimates. Frames that look at the labels count, so it is no fair test.
@@ -109,14 +125,28 @@ def same_probability_of(views: Sequence[View]) -> float:
     if not views[0].model.d:  # nothing to cut
         return 1.0
     stop = views[0].model.stop
-    factor = log_mean([view.log_differs for view in views])
+    factor = log_mean([view.log_differs for view in views], asked)
     return float(expit(np.log(stop) - np.log1p(-stop) - factor))
 
 
-def run(samples: Samples | Sketched, frames: Sequence[Frame], plan: Plan) -> Fit:
-    """Look through all frames, weigh them, and draw."""
+def run(
+    samples: Samples | Sketched,
+    frames: Sequence[Frame],
+    plan: Plan,
+    asked: Sequence[str] | None = None,
+) -> Fit:
+    """Look through all frames, weigh them, and draw.
+
+    Args:
+        samples: All sample sets.
+        frames: The frames.
+        plan: How many draws, and what to spend on them.
+        asked: Names of all frames that are alike likely before the data, where some of them were
+            left out because they would have no weight; see `cobpm.engines.screening`.
+    """
+    names = [frame.name for frame in frames] if asked is None else asked
     views = look(samples, frames, plan)
-    weights, same = weights_of(views), same_probability_of(views)
+    weights, same = weights_of(views), same_probability_of(views, len(names))
     draws = apportioned(weights, plan.draws)
     whole = apportioned(np.array(draws) / plan.draws, round(same * plan.draws))
     parts = []
@@ -131,17 +161,23 @@ def run(samples: Samples | Sketched, frames: Sequence[Frame], plan: Plan) -> Fit
         partitions=Partitions.joined(parts),
         report=Report(
             "ratio",
-            f"the ratio model in {len(views)} frame{'s' * (len(views) > 1)}",
+            _reason(len(views), len(names)),
             depth=max(view.depth for view in views),
             regions=sum(view.recursion.size for view in views),
             frames=tuple(view.frame.name for view in views),
             frame_weights=tuple(weights.tolist()),
         ),
-        log_evidence=log_mean([view.log_evidence for view in views]),
+        log_evidence=log_mean([view.log_evidence for view in views], len(names)),
         moments=moments_of(views, weights, same),
         frame_draws=tuple(draws),
-        log_bayes_factor=log_bayes_factor(views),
+        log_bayes_factor=log_bayes_factor(views, names),
     )
+
+
+def _reason(frames: int, asked: int) -> str:
+    if frames == asked:
+        return f"the ratio model in {frames} frame{'s' * (frames > 1)}"
+    return f"the ratio model in {frames} of {asked} frames; a sample showed that these matter"
 
 
 def apportioned(weights: FloatArray, draws: int) -> list[int]:
@@ -187,15 +223,15 @@ def _distinct(counts: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArra
     return counts[first], which
 
 
-def log_bayes_factor(views: Sequence[View]) -> float | None:
+def log_bayes_factor(views: Sequence[View], asked: Sequence[str]) -> float | None:
     """Log of P(labels | the sets differ) / P(labels | one distribution), all frames alike likely.
 
     Frames that look at the labels are left out.
     """
     blind = [view.log_differs for view in views if view.frame.blind]
-    return log_mean(blind) if blind else None
+    return log_mean(blind, sum(is_blind(name) for name in asked)) if blind else None
 
 
-def log_mean(logs: Sequence[float]) -> float:
-    """The log of the mean of numbers that are given by their logs."""
-    return float(np.logaddexp.reduce(logs) - np.log(len(logs)))
+def log_mean(logs: Sequence[float], of: int | None = None) -> float:
+    """The log of the mean of numbers that are given by their logs; `of` so many, the others 0."""
+    return float(np.logaddexp.reduce(logs) - np.log(of or len(logs)))
