@@ -20,7 +20,7 @@ from cobpm.engines.exact import BYTES_PER_REGION
 from cobpm.frames import GRID, Frame, check_frames, fit_frames
 from cobpm.model import PaperModel, improper_because
 from cobpm.pairs import PARTITIONS, Pairwise, PairwiseInterrupted, Question, joint
-from cobpm.posterior import READ_OUTS, Posterior
+from cobpm.posterior import READ_OUTS, Posterior, default_read_out
 from cobpm.progress import Progress, shown
 from cobpm.provenance import provenance
 from cobpm.ratio_model import RatioModel
@@ -234,8 +234,8 @@ def pairwise(
             fit each pair, and the time grows with the square of the number of sets.
         level: Probability that a credible interval is to hold.
         read_out: What `Pairwise.matrix` holds: "mean", "median" or "plug"; see
-            `Posterior.estimate`. None for "median" with the ratio model, else "mean". Means over a
-            joint posterior of more than ten sets are averages over its draws.
+            `Posterior.estimate`, also for what None means. Means over a joint posterior of more
+            than ten sets are averages over its draws.
         symmetric: Take the mean of both directions, draw by draw.
         draws: Number of posterior draws, of each pair with partition="pair".
         rng: Seed or NumPy generator.
@@ -255,10 +255,11 @@ def pairwise(
     owner = "pairwise"
     check_choice(partition, PARTITIONS, parameter="partition", owner=owner)
     given = _settings_of_compare(settings, owner) | {"draws": draws}
+    asked = divergences.parse(divergence, owner)
     if read_out is None:
-        read_out = "median" if given["model"] == "ratio" else "mean"
+        read_out = default_read_out(given["model"], asked)
     question = Question(
-        divergences.parse(divergence, owner),
+        asked,
         check_level(level, owner=owner),
         check_choice(read_out, READ_OUTS, parameter="read_out", owner=owner),
         bool(symmetric),

@@ -87,6 +87,8 @@ class Divergence:
         mean_needs_delta_above: The posterior mean exists if and only if delta is above this.
         empty_set: Which set's empty cells stand in the way of the mean, "first" or "second".
         largest: The upper bound of the divergence.
+        steep: Whether it outgrows p log(p/q) where one set has next to nothing, as orders above 1
+            do: then a few cells that are empty by chance can decide a draw.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Divergence:
     mean_needs_delta_above: float = 0.0
     empty_set: str = "second"
     largest: float = np.inf
+    steep: bool = False
 
     def of_masses(self, p: FloatArray, q: FloatArray, starts: Starts) -> FloatArray:
         """The divergence of each draw, from positive masses that sum to one within each draw."""
@@ -305,6 +308,7 @@ _FIXED = {
             _chi2,
             _integral_mean(2.0, factor=1.0),
             mean_needs_delta_above=1.0,
+            steep=True,
         ),
     )
 }
@@ -327,8 +331,13 @@ def _of_order(family: str, order: float) -> Divergence:
     if family == "renyi":
         label = f"Rényi divergence of order {_plain(order)}"
         if order == np.inf:
-            return Divergence(name, label, _max_log_ratio)
-        return Divergence(name, label, lambda p, q, s: _log_integral(p, q, s, order) / (order - 1))
+            return Divergence(name, label, _max_log_ratio, steep=True)
+        return Divergence(
+            name,
+            label,
+            lambda p, q, s: _log_integral(p, q, s, order) / (order - 1),
+            steep=order > 1,
+        )
     amari = family == "alpha"
     factor = 1 / (order * (order - 1)) if amari else 1 / (order - 1)
     return Divergence(
@@ -338,6 +347,7 @@ def _of_order(family: str, order: float) -> Divergence:
         _integral_mean(order, factor),
         mean_needs_delta_above=round(max(order - 1, -order, 0.0), 12),  # 1.4 - 1 is 0.4 here
         empty_set="first" if order < 0 else "second",
+        steep=not 0 <= order <= 1,
     )
 
 

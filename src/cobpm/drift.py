@@ -332,7 +332,8 @@ def _step(
             progress=told,
         )
     one = divergences.parse(settings["divergence"], OWNER)
-    read_out = post.read_out if one.mean_exists(post.model.least_pseudo_count) else "median"
+    exists = one.mean_exists(post.model.least_pseudo_count)
+    read_out = post.read_out_of(one) if exists else "median"
     low, high = post.interval(one, settings["level"])
     has_place = post.log_bayes_factor is not None
     counted = sketch.sets[STEP]

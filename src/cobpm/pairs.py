@@ -368,6 +368,12 @@ def pair_estimate(post: Posterior, question: Question, first: str, second: str) 
     """The same for the estimate."""
     if question.read_out == "median":  # of the mean of both, not the mean of two medians
         return float(np.median(pair_draws(post, question, first, second)))
+    if question.read_out == "plug":
+        i, j = (post.names.index(name) for name in (first, second))
+        plugged = post.plugged(question.divergence, i, j)
+        if question.both_ways:
+            plugged = (plugged + post.plugged(question.divergence, j, i)) / 2
+        return float(np.median(plugged))
     found = post.estimate(question.divergence, first, second, read_out=question.read_out)
     if question.both_ways:
         back = post.estimate(question.divergence, second, first, read_out=question.read_out)
@@ -393,7 +399,7 @@ def _read_off(
     if mean_masses is not None:
         theirs = post.mean_masses()
         for rows, plugged in _blocks_of_draws(post.partitions, question, mean_masses, theirs):
-            found[0, rows] = plugged.mean(axis=0)
+            found[0, rows] = np.median(plugged, axis=0)
     return found
 
 

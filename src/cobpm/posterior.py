@@ -128,10 +128,11 @@ class Posterior:
         """The map of the columns onto the unit cube, of the first frame."""
         return self.frames[0].domain
 
-    @property
-    def read_out(self) -> str:
-        """What `estimate` takes if it is not told: "mean", or "median" with the ratio model."""
-        return "mean" if isinstance(self.model, PaperModel) else "median"
+    def read_out_of(self, divergence: Divergence) -> str:
+        """What `estimate` takes if it is not told: "mean", "median" or "plug"."""
+        return default_read_out(
+            "paper" if isinstance(self.model, PaperModel) else "ratio", divergence
+        )
 
     def tails(self, level: float, first: int, second: int) -> tuple[float, float]:
         """Probabilities at the ends of an interval for two sets, given by their numbers."""
@@ -174,18 +175,18 @@ class Posterior:
             read_out: "mean", the posterior mean: exact where the engine is and the divergence
                 allows it, and then the same for every seed; else in closed form given each drawn
                 partition where there is one, averaged over the draws. "median" of the draws.
-                "plug", the divergence of the mean masses of each partition, averaged. None for
-                "median" with the ratio model, where it has the smallest errors, else "mean".
+                "plug", the divergence of the mean masses of each partition, in the median over the
+                partitions drawn. None for what has the smallest errors with the ratio model,
+                "plug" for orders above 1 and "median" for all else; "mean" with the paper's.
         """
         chosen = divergences.parse(divergence, "estimate")
-        read_out = read_out if read_out is not None else self.read_out
+        read_out = read_out if read_out is not None else self.read_out_of(chosen)
         check_choice(read_out, READ_OUTS, parameter="read_out", owner="estimate")
         i, j = self._pair(first, second, "estimate")
         if read_out == "median":
             return float(np.median(self._draws(chosen, i, j)))
         if read_out == "plug":
-            p, q = self.mean_masses()[:, [i, j]].T
-            return float(chosen.of_masses(p, q, self.partitions.starts).mean())
+            return float(np.median(self.plugged(chosen, i, j)))
         if not chosen.mean_exists(self.model.least_pseudo_count):
             raise bad(
                 "read_out",
@@ -462,6 +463,11 @@ class Posterior:
             _exact_means={},
         )
 
+    def plugged(self, divergence: Divergence, i: int, j: int) -> FloatArray:
+        """The divergence of the mean masses of each partition drawn."""
+        p, q = self.mean_masses()[:, [i, j]].T
+        return divergence.of_masses(p, q, self.partitions.starts)
+
     def mean_masses(self, counts: IntArray | None = None) -> FloatArray:
         """Mean mass of each set in each leaf, given the partition, (all leaves, sets)."""
         counts = self.partitions.counts if counts is None else counts
@@ -518,6 +524,13 @@ class Posterior:
         return (slice(first, min(points, first + step)) for first in range(0, points, step))
 
 
+def default_read_out(model: str, divergence: Divergence) -> str:
+    """How estimates of a model are read out of its posterior if nobody says."""
+    if model == "paper":
+        return "mean"
+    return "plug" if divergence.steep else "median"
+
+
 def _interval(draws: FloatArray, tails: tuple[float, float]) -> Interval:
     low, high = np.quantile(draws, tails)
     return Interval(float(low), float(high))
@@ -558,4 +571,4 @@ def load(path: Any) -> Posterior:
     return load(path)
 
 
-__all__ = ["Band", "Interval", "Posterior", "draw_masses", "load"]
+__all__ = ["Band", "Interval", "Posterior", "default_read_out", "draw_masses", "load"]

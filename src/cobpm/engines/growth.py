@@ -86,8 +86,11 @@ def grow(
 
 
 def _cost(ids: IntArray, points: IntArray, cells: Cells, inner: int, base: int) -> IntArray:
-    """Points to look at: those of each region in each column, and to find them in the dense part
-    all points once for each choice of columns."""
+    """Points to look at, by region.
+
+    Those of the region in each column; and to find them in the dense part, all points once for each
+    choice of columns.
+    """
     choices = np.where(ids < dense_regions(cells.d, base), (ids - inner) >> base, -1)
     _, firsts = np.unique(choices, return_index=True)
     cost = points * cells.d

@@ -4,8 +4,8 @@ Each frame has its own posterior over partitions. Its evidence is D, the probabi
 given that the space is cut at all, over L, that of a single leaf. Two questions are asked in turn:
 
     do the sets differ?  by the Bayes factor, the mean of D/L over frames. One frame that sees a
-                         difference is enough; the prior probability of none is that of stopping.
-    by how much?         if they do, estimates and draws average over frames with weights ∝ D^0.1:
+                         difference is enough.
+    by how much?         if they do, estimates and draws average over frames with weights ∝ D^0.2:
                          the evidence of one frame over another grows with the number of points, and
                          taken in full it would nearly always leave a single one.
 """
@@ -32,7 +32,7 @@ from cobpm.ratio_model import RatioModel
 from cobpm.samples import Samples
 from cobpm.sketched import Sketched, encode
 
-POWER = 0.1  # of the evidence, in a frame's weight
+POWER = 0.2  # of the evidence, in a frame's weight
 NEGLIGIBLE = 1e-4  # probability of reaching a region, below which it counts as a leaf
 RARELY_CUT = 1e-6  # probability of a cut, below which the regions after it are not worth finding
 DEEPEST = {1: 12, 2: 11, 3: 10, 4: 8, 5: 7, 6: 6, 7: 6}  # halvings, by columns; 5 for more columns
@@ -124,9 +124,8 @@ def same_probability_of(views: Sequence[View], asked: int | None = None) -> floa
     """
     if not views[0].model.d:  # nothing to cut
         return 1.0
-    stop = views[0].model.stop
     factor = log_mean([view.log_differs for view in views], asked)
-    return float(expit(np.log(stop) - np.log1p(-stop) - factor))
+    return float(expit(views[0].model.log_same_odds - factor))
 
 
 def run(
