@@ -77,6 +77,57 @@ def test_broken_picture_is_named(folder):
         image_features.scenes(folder)
 
 
+def jpeg(kind=0):
+    return cv2.imencode(".jpg", picture(kind, 0))[1].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("suffix", "kept"),
+    [*(("jpg", share) for share in (0.05, 0.3, 0.6, 0.999)), ("png", 0.3), ("png", 0.95)],
+)
+def test_pictures_that_are_cut_off_are_named(folder, monkeypatch, kept, suffix):
+    """Even where OpenCV makes up the rest, as some versions do."""
+    whole = cv2.imencode(f".{suffix}", picture(0, 0))[1].tobytes()
+    (folder / "coast" / f"short.{suffix}").write_bytes(whole[: int(kept * len(whole))])
+    monkeypatch.setattr(cv2, "imdecode", lambda content, flags: picture(0, 9))
+    with pytest.raises(Unavailable, match=rf"coast.short.{suffix}' cannot be read: .*Mend it"):
+        image_features.scenes(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "the file is empty"),
+        (b"GIF87a, or so it says", "not a picture"),
+        (b"<html>404</html>", "not a picture"),
+        (jpeg()[100:], "not a picture, or has lost its beginning"),
+    ],
+)
+def test_files_that_are_no_pictures_are_named(folder, content, why):
+    (folder / "coast" / "odd.jpg").write_bytes(content)
+    with pytest.raises(Unavailable, match=rf"coast.odd.jpg' cannot be read: .*{why}"):
+        image_features.scenes(folder)
+
+
+def test_folders_that_are_named_like_pictures_are_refused(folder):
+    (folder / "coast" / "odd.jpg").mkdir()
+    with pytest.raises(Unavailable, match=r"coast.odd.jpg' cannot be read: .*directory"):
+        image_features.scenes(folder)
+
+
+def test_colours_and_deep_greys_become_grey(folder):
+    """Other kinds of pictures are no reason to stop; junk after a picture is none either."""
+    grey = picture(1, 3)
+    cv2.imwrite(str(folder / "coast" / "colour.png"), np.dstack([grey] * 3))
+    cv2.imwrite(str(folder / "coast" / "deep.png"), picture(1, 4).astype(np.uint16) * 256)
+    (folder / "coast" / "junk.jpg").write_bytes(jpeg() + b"added by a camera")
+    found = image_features.scenes(folder)
+    np.testing.assert_array_equal(found.images[found.names.index("coast/deep.png")], picture(1, 4))
+    assert found.images[found.names.index("coast/colour.png")].shape == (SIDE, SIDE)
+    assert abs(found.images[found.names.index("coast/colour.png")].astype(int) - grey).max() <= 1
+    assert "coast/junk.jpg" in found.names
+
+
 def test_missing_classes_are_named(folder):
     (folder / "mountain").rename(folder / "hills")
     (folder / "coast").rename(folder / "shore")
@@ -243,8 +294,16 @@ def test_same_vectors_on_any_number_of_threads(monkeypatch):
 
 
 def test_pictures_smaller_than_a_patch_are_named():
-    with pytest.raises(Unavailable, match=r"'p0' is too small.*48 pixels"):
+    with pytest.raises(Unavailable, match=r"'p0' is too small, 48 × 48 .* patches, 48 pixels"):
         descriptors(some(), replace(SMALL, largest=48), silent)
+
+
+def test_pictures_are_measured_before_any_work(folder, monkeypatch):
+    monkeypatch.setattr(images, "QUICK_PLAN", TINY_PLAN)
+    small = folder / "highway" / "image_0004.png"
+    cv2.imwrite(str(small), picture(2, 4)[:29])
+    with pytest.raises(Unavailable, match=r"highway.image_0004.png' is too small, 48 × 29 pixels"):
+        images.check(Settings(quick=True, data=folder))
 
 
 def test_folder_of_the_cache(monkeypatch, tmp_path):
