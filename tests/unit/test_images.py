@@ -1,5 +1,7 @@
 """The experiment on images: features, dissimilarities, clusters, classes, and the page."""
 
+import time
+from contextlib import suppress
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -353,6 +355,43 @@ def test_neighbours_are_those_of_the_baseline():
                 assert matrix[j, i] == matrix[i, j]
         assert (np.diag(matrix)[:3] == 0).all()
         assert np.isnan(matrix[3:, 3:]).all()
+
+
+def test_neighbours_are_dropped_after_an_interrupt(monkeypatch):
+    """The rows that wait, and what is left of those that do not."""
+    points = list(np.random.default_rng(8).normal(size=(60, 20, 2)))
+    looked_at = []
+
+    def slow(*arguments):
+        looked_at.append(1)
+        time.sleep(0.05)
+        return 1.0
+
+    monkeypatch.setattr(image_methods, "_renyi", slow)
+    monkeypatch.setenv("COBPM_THREADS", "2")
+    with suppress(KeyboardInterrupt), image_methods.neighbours_beside(points, 60, (1,)):
+        while len(looked_at) < 10:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+    assert len(looked_at) < 30  # of 60 in each of 60 rows
+
+
+def test_neighbours_tell_how_far_they_are():
+    points, told = list(np.random.default_rng(9).normal(size=(4, 20, 2))), []
+    with image_methods.neighbours_beside(points, 3, (1, 2)) as tables:
+        found = tables(lambda stage, done: told.append(done))
+    assert told == [0.25, 0.5, 0.75, 1]
+    np.testing.assert_equal(found, image_methods.by_neighbours(points, 3, (1, 2)))
+
+
+def test_a_full_disk_under_the_cache_is_told(tmp_path, monkeypatch, capsys):
+    def full(path, values):
+        raise OSError("1228800 requested and 511984 written")  # as NumPy has it
+
+    monkeypatch.setattr(np, "save", full)
+    assert descriptors(some(), SMALL, silent, tmp_path).shape == (4, 25, 128)
+    assert "cannot keep the patches: 1228800 requested" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_words_of_the_first_sets_serve_the_others():

@@ -293,7 +293,7 @@ def descriptors(
             with written_whole(target) as beside:
                 np.save(beside, kept)
         except OSError as error:  # next time it takes as long again, and that is all
-            print(f"'{cache}' cannot keep the patches: {error.strerror}.", file=sys.stderr)
+            print(f"'{cache}' cannot keep the patches: {error.strerror or error}.", file=sys.stderr)
     progress("patches", 1.0)
     return kept
 

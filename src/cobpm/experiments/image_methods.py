@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,12 +73,15 @@ def neighbours_beside(
     Gives a function that waits for the tables. What is not done by the end of the block is dropped.
     """
     trees = [cKDTree(values) for values in points]
+    over = Event()
 
     def row(first: int) -> FloatArray:
         # The nearest point of its own set is the point itself.
         own = np.asarray(trees[first].query(points[first], k=[k + 1 for k in ks])[0])
         found = np.zeros((len(ks), train))
         for second in range(train):
+            if over.is_set():
+                break
             if second == first:
                 continue
             other = np.asarray(trees[second].query(points[first], k=list(ks))[0])
@@ -107,6 +111,7 @@ def neighbours_beside(
     try:
         yield tables
     finally:
+        over.set()
         pool.shutdown(cancel_futures=True)
 
 
