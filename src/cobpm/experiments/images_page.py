@@ -362,7 +362,7 @@ def _p(value: float | None) -> str:
 
 def draw(numbers: Numbers) -> Figure:
     """Box-plots as in the paper, and the images in the plane."""
-    figure = new_figure(11.0, 3.9)
+    figure = new_figure(11.0, 4.2)
     left, middle, right = cast(Any, figure.subplots(1, 3, width_ratios=(1, 1, 1.05)))
     for ax, what in ((left, "clusters"), (middle, "classes")):
         _boxes(ax, numbers, what)
@@ -382,7 +382,9 @@ def _boxes(ax: Axes, numbers: Numbers, what: str) -> None:
             if PAPERS.get(name) in numbers["paper"][what]
         ]
         ax.plot(*zip(*told, strict=True), "D", color="red", markersize=5, label="paper's median")
-        ax.legend(loc="best", fontsize="small")
+        low, high = ax.get_ylim()
+        ax.set_ylim(low, high + 0.13 * (high - low))  # room for the legend, clear of the boxes
+        ax.legend(loc="upper right", fontsize="small")
     labels = [label.replace(" ", "\n", 1) for label in METHODS.values()]
     ax.set_xticks(range(1, len(METHODS) + 1), labels, fontsize="small")
     ax.set_ylabel("accuracy, %")
@@ -399,5 +401,5 @@ def _plane(ax: Axes, numbers: Numbers) -> None:
         ax.scatter(x, y, s=14, color=COLOURS[number], marker=shapes[number], alpha=0.8, label=name)
     ax.set(xticks=[], yticks=[])
     ax.set_box_aspect(1)
-    ax.legend(fontsize="small", loc="best")
+    ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=2)
     ax.set_title("Images of one repetition, by co-BPM", fontsize="medium")
