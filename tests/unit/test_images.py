@@ -482,6 +482,27 @@ def test_scenes_from_beginning_to_end(result, folder, tmp_path):
     assert "nan" not in page
 
 
+def test_the_page_says_how_far_it_is_from_the_paper(result):
+    numbers = result.numbers
+    for name in ("cobpm", "pc10", "bow"):
+        for graph in image_methods.GRAPHS:
+            numbers["scores"][name]["clusters"][graph] = [0.60, 0.65, 0.67]
+    numbers["scores"]["cobpm"]["clusters"]["local"] = [0.5, 0.71, 0.72]
+    numbers["scores"]["cobpm"]["classes"] = [0.7, 0.8, 0.9]
+    numbers["partitions"]["pair"]["clusters"] = dict.fromkeys(image_methods.GRAPHS, 0.6)
+    for found in numbers["variants"].values():
+        found["cobpm"]["clusters"] = {graph: [0.6] for graph in image_methods.GRAPHS}
+    text = images_page.sections(numbers)[-1]
+    assert "clustering co-BPM -18.0, PC-10 -9.9, bag of words -7.2; " in text
+    assert "classification co-BPM +2.2." in text
+    best = "the graph *Gaussian, own scale*, has 71.0%, below the paper's 83.0%. So nothing tried"
+    assert best in text
+    numbers["partitions"]["pair"]["clusters"]["median"] = 0.9
+    text = images_page.sections(numbers)[-1]
+    assert "*Gaussian, median scale*, in a single draw, has 90.0%, not below the paper's" in text
+    assert "nothing tried" not in text
+
+
 def test_draws_are_of_all_classes_and_do_not_overlap(folder, monkeypatch):
     monkeypatch.setattr(images, "QUICK_PLAN", TINY_PLAN)
     plan, pictures = images.prepare(Settings(quick=True, data=folder))
