@@ -528,6 +528,47 @@ def test_t_tests_against_their_formulas():
     assert found["pc1"]["paired"] == pytest.approx(2 * stats.t.sf(abs(t), 7))
 
 
+def test_welch_does_not_pool_variances():
+    """By the formula of Welch and Satterthwaite."""
+    rng = np.random.default_rng(10)
+    scores = {name: images.Scores() for name in images.METHODS}
+    for name, spread in zip(images.METHODS, (0.1, 0.01, 0.05, 0.02, 0.2), strict=True):
+        scores[name].clusters[images.MAIN_GRAPH] = rng.normal(0.7, spread, 6).tolist()
+    a, b = (np.array(scores[name].clusters[images.MAIN_GRAPH]) for name in ("cobpm", "pc10"))
+    u, v = a.var(ddof=1) / 6, b.var(ddof=1) / 6
+    t, freedom = (a.mean() - b.mean()) / np.sqrt(u + v), (u + v) ** 2 / ((u**2 + v**2) / 5)
+    expected = 2 * stats.t.sf(abs(t), freedom)
+    assert images.t_tests(scores, "clusters")["pc10"]["welch"] == pytest.approx(expected)
+
+
+def test_directions_are_of_the_images_to_cluster_alone():
+    rng = np.random.default_rng(11)
+    vectors = rng.normal(100, [30, 20, 2, 1], (6, 50, 4)).astype(np.uint8)
+    vectors[4:] = rng.normal(100, [1, 2, 20, 30], (2, 50, 4)).astype(np.uint8)
+    drawn = images.Drawn(np.array([3, 1, 0, 2, 5, 4]), np.zeros(6, dtype=int), 4)
+    points, share = images.project(vectors, drawn)
+    expected = principal([vectors[one] for one in (3, 1, 0, 2)], 2)
+    np.testing.assert_allclose(share, expected.share)
+    np.testing.assert_allclose(points[4], expected(vectors[5]))
+    assert points[0].std(axis=0).min() > 10
+
+
+def test_distances_are_squared_and_divergences_are_not(monkeypatch):
+    seen = {}
+
+    def graph(matrix, kind, squared):
+        seen[method, kind] = squared
+        return np.ones_like(matrix)
+
+    monkeypatch.setattr(image_methods, "graph", graph)
+    monkeypatch.setattr(image_methods, "clusters", lambda *_: np.zeros(4, dtype=int))
+    drawn = images.Drawn(np.arange(5), np.array([0, 0, 1, 1, 0]), 4)
+    for method in images.METHODS:
+        images.Scores().add(method, np.ones((5, 5)), drawn, 2, 0)
+    expected = {(m, kind): m != "bow" for m in images.METHODS for kind in image_methods.GRAPHS}
+    assert seen == expected
+
+
 def test_embedding_keeps_euclidean_distances():
     places = np.random.default_rng(7).normal(0, 1, (9, 2)) * [3, 1]
     squared = np.sum((places[:, None] - places) ** 2, axis=2)
