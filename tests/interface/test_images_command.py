@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from cobpm.cli import main
-from cobpm.experiments import images
+from cobpm.experiments import framework, images
 from cobpm.experiments.image_features import SCENES
 
 
@@ -31,8 +31,8 @@ def data(tmp_path):
     return root
 
 
-def call(*arguments):
-    return CliRunner().invoke(main, ["reproduce", "images", *map(str, arguments)])
+def call(*arguments, name="images"):
+    return CliRunner().invoke(main, ["reproduce", name, *map(str, arguments)])
 
 
 def refused(found, out, *words):
@@ -75,6 +75,17 @@ def test_no_such_folder(out, data):
 def test_broken_picture(out, data):
     (data / "highway" / "1.jpg").write_bytes(b"\xff\xd8\xff nothing more")
     refused(call("--quick", "--data", data, "--out", out), out, "1.jpg' cannot be read")
+
+
+def test_all_looks_at_the_data_first(out, data, monkeypatch):
+    """Nothing is run for minutes before a folder turns out to be of no use."""
+    monkeypatch.setattr(framework, "reproduce", None)  # not to be called
+    (data / "highway" / "1.jpg").write_bytes((data / "highway" / "1.jpg").read_bytes()[:-40])
+    found = call("--quick", "--data", data, "--out", out, name="all")
+    refused(found, out, "1.jpg' cannot be read")
+    (data / "highway").rename(data / "road")
+    found = call("--quick", "--data", data, "--out", out, name="all")
+    refused(found, out, "has no folder 'highway'")
 
 
 def test_too_few_pictures(out, data):

@@ -148,6 +148,24 @@ def test_folder_in_the_place_of_a_file(tmp_path):
     assert names(tmp_path) == ["table1.md"]
 
 
+def test_all_looks_at_the_folder_first(tmp_path):
+    (tmp_path / "table1.png").mkdir()
+    found = done("reproduce", "all", "--out", tmp_path, before=LONG)  # would print "ready"
+    refused(found, "table1.png' is a folder")
+    (tmp_path / "table1.png").rename(tmp_path / "index.md")
+    found = done("reproduce", "all", "--out", tmp_path, before=LONG)
+    refused(found, "index.md' is a folder")
+    assert found.stdout == ""
+    assert names(tmp_path) == ["index.md"]
+
+
+@pytest.mark.parametrize("option", ["--out", "--data"])
+@pytest.mark.parametrize("empty", ["", " "])
+def test_empty_names_of_folders(tmp_path, option, empty):
+    refused(done("reproduce", "table1", option, empty, cwd=tmp_path), option, "is empty; leave")
+    assert names(tmp_path) == []
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 @pytest.mark.parametrize(
     ("name", "before"), [("other", LONG), ("all", LONG), ("table1", SLOW_WRITING)]

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import cobpm
-from cobpm.baselines import knn_divergence, nwj_divergence
+from cobpm.baselines import knn_divergence, nwj_divergence, nwj_fit
 from cobpm.experiments import comparison, framework
 from cobpm.experiments import comparison_page as page
+from cobpm.experiments.fits import chain
 from cobpm.experiments.framework import Settings
 from cobpm.experiments.laws import COMPARISON, UNIFORM_NORMAL
 
@@ -27,6 +28,7 @@ def test_estimates_are_those_of_the_methods(small):
     x, y = UNIFORM_NORMAL.sample(60, SETTINGS.rng(comparison.LABEL, 0, 60, 1))
     expected = {
         "co-BPM": cobpm.compare(x, y, model="paper", bounds=(0, 1)).estimate("kl"),
+        "co-BPM, chain": chain(x, y, SETTINGS.seed + 1, draws=3000).estimate("kl"),
         "NWJ-M1": nwj_divergence(x, y, "M1"),
         "NWJ-M2": nwj_divergence(x, y, "M2"),
         "PC-1": knn_divergence(x, y),
@@ -50,6 +52,26 @@ def test_averages_are_taken_over_data_sets(small):
                 error = sum(abs(value - found["truth"]) for value in row) / 3
                 assert by["mean_absolute_error"][i] == pytest.approx(error)
                 assert by["negative"][i] == sum(value < 0 for value in row)
+
+
+def test_other_settings_of_nwj(small):
+    """Each row is what its settings give, on the data of the picture."""
+    pairs = [UNIFORM_NORMAL.sample(30, SETTINGS.rng(comparison.LABEL, 0, 30, j)) for j in range(3)]
+    rows = small.numbers["nwj_settings"]
+    assert len(rows) == 3 * 4 * 2
+    for row in rows:
+        assert row["n"] == 30
+        found, h, penalty = row["uniform-normal"], row["width"], row["penalty_times_n"] / 30
+        if row["method"] == comparison.OVER_Y:
+            fits = [nwj_fit(x, y, "M2", h, penalty) for x, y in pairs]
+            estimates = [sum(g * np.log(g) for g in fit.ratios) / 30 for fit in fits]
+        else:
+            estimates = [nwj_divergence(x, y, row["method"], h, penalty) for x, y in pairs]
+        assert found["mean"] == pytest.approx(np.mean(estimates))
+        assert found["std"] == pytest.approx(np.std(estimates, ddof=1))
+    text = "".join(page.sections(small.numbers))
+    assert "| NWJ-M2 over y | as above | 1/n |" in text
+    assert "| NWJ-M1 | 0.25 | 0.1/n |" in text
 
 
 def made_up(errors):

@@ -14,11 +14,15 @@ from scipy import integrate, special, stats
 from scipy.optimize import brentq
 
 import cobpm
+from cobpm.diagnostics import ConvergenceWarning
 from cobpm.experiments import (
     MODULES,
+    comparison,
     fits,
     framework,
     illustrations,
+    image_methods,
+    images,
     laws,
     sanity,
     simulation,
@@ -384,6 +388,35 @@ def test_sequences_are_those_that_enumeration_finds():
 
 
 # --- pages and files ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["guided", "uniform"])
+def test_chains_are_run_as_the_paper_says(kernel):
+    """From a single cell, 5,000 iterations left out, every further one kept; the two in order."""
+    x, y = laws.ONE_DIM.sample(30, np.random.default_rng(31))
+    how = {"model": "paper", "engine": "mcmc", "thin": 1, "bounds": (0, 1), "rng": 3}
+    with pytest.warns(ConvergenceWarning):
+        there = cobpm.compare(
+            *(x, y), **how, kernel=kernel, chains=2, burn_in=5000, draws=80, delta=0.7
+        )
+    here = fits.chain(x, y, 3, draws=40, kernel=kernel, chains=2, delta=0.7)
+    np.testing.assert_array_equal(here.draws("kl"), there.draws("kl"))
+    assert here.model.delta == 0.7
+
+
+def test_settings_are_the_papers():
+    """What its text says, word by word, of sizes and numbers of draws."""
+    assert (fits.KEPT, fits.BURN_IN) == (3000, 5000)
+    assert fits.KEPT + fits.BURN_IN == 8000
+    assert simulation.SIZES == (50, 250, 1250)
+    assert (sanity.SIZE, table2.SIZE) == (1000, 500)
+    assert table2.DELTAS == (0.5, 0.6, 0.7, 0.8)
+    assert (comparison.SIZES[0], comparison.SIZES[-1]) == (50, 5000)
+    assert (table1.CELLS, len(table1.grid(8))) == (64, 64)
+    plan = images.PAPERS_PLAN
+    assert (plan.train, plan.test, plan.repeats, plan.grid**2) == (50, 100, 20, 1600)
+    assert (plan.words, plan.topics, image_methods.VOTERS, images.DIMENSIONS) == (100, 20, 9, 2)
+    assert image_methods.DIVERGENCE == f"renyi:{image_methods.ORDER}" == "renyi:0.5"
 
 
 def test_every_experiment_is_listed():

@@ -1,5 +1,7 @@
 """The experiment on images: features, dissimilarities, clusters, classes, and the page."""
 
+import time
+from contextlib import suppress
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -75,6 +77,57 @@ def test_broken_picture_is_named(folder):
     (folder / "highway" / "image_0005.png").write_bytes(b"")
     with pytest.raises(Unavailable, match=r"highway.image_0005.png' cannot be read"):
         image_features.scenes(folder)
+
+
+def jpeg(kind=0):
+    return cv2.imencode(".jpg", picture(kind, 0))[1].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("suffix", "kept"),
+    [*(("jpg", share) for share in (0.05, 0.3, 0.6, 0.999)), ("png", 0.3), ("png", 0.95)],
+)
+def test_pictures_that_are_cut_off_are_named(folder, monkeypatch, kept, suffix):
+    """Even where OpenCV makes up the rest, as some versions do."""
+    whole = cv2.imencode(f".{suffix}", picture(0, 0))[1].tobytes()
+    (folder / "coast" / f"short.{suffix}").write_bytes(whole[: int(kept * len(whole))])
+    monkeypatch.setattr(cv2, "imdecode", lambda content, flags: picture(0, 9))
+    with pytest.raises(Unavailable, match=rf"coast.short.{suffix}' cannot be read: .*Mend it"):
+        image_features.scenes(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "the file is empty"),
+        (b"GIF87a, or so it says", "not a picture"),
+        (b"<html>404</html>", "not a picture"),
+        (jpeg()[100:], "not a picture, or has lost its beginning"),
+    ],
+)
+def test_files_that_are_no_pictures_are_named(folder, content, why):
+    (folder / "coast" / "odd.jpg").write_bytes(content)
+    with pytest.raises(Unavailable, match=rf"coast.odd.jpg' cannot be read: .*{why}"):
+        image_features.scenes(folder)
+
+
+def test_folders_that_are_named_like_pictures_are_refused(folder):
+    (folder / "coast" / "odd.jpg").mkdir()
+    with pytest.raises(Unavailable, match=r"coast.odd.jpg' cannot be read: .*directory"):
+        image_features.scenes(folder)
+
+
+def test_colours_and_deep_greys_become_grey(folder):
+    """Other kinds of pictures are no reason to stop; junk after a picture is none either."""
+    grey = picture(1, 3)
+    cv2.imwrite(str(folder / "coast" / "colour.png"), np.dstack([grey] * 3))
+    cv2.imwrite(str(folder / "coast" / "deep.png"), picture(1, 4).astype(np.uint16) * 256)
+    (folder / "coast" / "junk.jpg").write_bytes(jpeg() + b"added by a camera")
+    found = image_features.scenes(folder)
+    np.testing.assert_array_equal(found.images[found.names.index("coast/deep.png")], picture(1, 4))
+    assert found.images[found.names.index("coast/colour.png")].shape == (SIDE, SIDE)
+    assert abs(found.images[found.names.index("coast/colour.png")].astype(int) - grey).max() <= 1
+    assert "coast/junk.jpg" in found.names
 
 
 def test_missing_classes_are_named(folder):
@@ -243,8 +296,16 @@ def test_same_vectors_on_any_number_of_threads(monkeypatch):
 
 
 def test_pictures_smaller_than_a_patch_are_named():
-    with pytest.raises(Unavailable, match=r"'p0' is too small.*48 pixels"):
+    with pytest.raises(Unavailable, match=r"'p0' is too small, 48 × 48 .* patches, 48 pixels"):
         descriptors(some(), replace(SMALL, largest=48), silent)
+
+
+def test_pictures_are_measured_before_any_work(folder, monkeypatch):
+    monkeypatch.setattr(images, "QUICK_PLAN", TINY_PLAN)
+    small = folder / "highway" / "image_0004.png"
+    cv2.imwrite(str(small), picture(2, 4)[:29])
+    with pytest.raises(Unavailable, match=r"highway.image_0004.png' is too small, 48 × 29 pixels"):
+        images.check(Settings(quick=True, data=folder))
 
 
 def test_folder_of_the_cache(monkeypatch, tmp_path):
@@ -294,6 +355,43 @@ def test_neighbours_are_those_of_the_baseline():
                 assert matrix[j, i] == matrix[i, j]
         assert (np.diag(matrix)[:3] == 0).all()
         assert np.isnan(matrix[3:, 3:]).all()
+
+
+def test_neighbours_are_dropped_after_an_interrupt(monkeypatch):
+    """The rows that wait, and what is left of those that do not."""
+    points = list(np.random.default_rng(8).normal(size=(60, 20, 2)))
+    looked_at = []
+
+    def slow(*arguments):
+        looked_at.append(1)
+        time.sleep(0.05)
+        return 1.0
+
+    monkeypatch.setattr(image_methods, "_renyi", slow)
+    monkeypatch.setenv("COBPM_THREADS", "2")
+    with suppress(KeyboardInterrupt), image_methods.neighbours_beside(points, 60, (1,)):
+        while len(looked_at) < 10:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+    assert len(looked_at) < 30  # of 60 in each of 60 rows
+
+
+def test_neighbours_tell_how_far_they_are():
+    points, told = list(np.random.default_rng(9).normal(size=(4, 20, 2))), []
+    with image_methods.neighbours_beside(points, 3, (1, 2)) as tables:
+        found = tables(lambda stage, done: told.append(done))
+    assert told == [0.25, 0.5, 0.75, 1]
+    np.testing.assert_equal(found, image_methods.by_neighbours(points, 3, (1, 2)))
+
+
+def test_a_full_disk_under_the_cache_is_told(tmp_path, monkeypatch, capsys):
+    def full(path, values):
+        raise OSError("1228800 requested and 511984 written")  # as NumPy has it
+
+    monkeypatch.setattr(np, "save", full)
+    assert descriptors(some(), SMALL, silent, tmp_path).shape == (4, 25, 128)
+    assert "cannot keep the patches: 1228800 requested" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_words_of_the_first_sets_serve_the_others():
@@ -384,6 +482,27 @@ def test_scenes_from_beginning_to_end(result, folder, tmp_path):
     assert "nan" not in page
 
 
+def test_the_page_says_how_far_it_is_from_the_paper(result):
+    numbers = result.numbers
+    for name in ("cobpm", "pc10", "bow"):
+        for graph in image_methods.GRAPHS:
+            numbers["scores"][name]["clusters"][graph] = [0.60, 0.65, 0.67]
+    numbers["scores"]["cobpm"]["clusters"]["local"] = [0.5, 0.71, 0.72]
+    numbers["scores"]["cobpm"]["classes"] = [0.7, 0.8, 0.9]
+    numbers["partitions"]["pair"]["clusters"] = dict.fromkeys(image_methods.GRAPHS, 0.6)
+    for found in numbers["variants"].values():
+        found["cobpm"]["clusters"] = {graph: [0.6] for graph in image_methods.GRAPHS}
+    text = images_page.sections(numbers)[-1]
+    assert "clustering co-BPM -18.0, PC-10 -9.9, bag of words -7.2; " in text
+    assert "classification co-BPM +2.2." in text
+    best = "the graph *Gaussian, own scale*, has 71.0%, below the paper's 83.0%. So nothing tried"
+    assert best in text
+    numbers["partitions"]["pair"]["clusters"]["median"] = 0.9
+    text = images_page.sections(numbers)[-1]
+    assert "*Gaussian, median scale*, in a single draw, has 90.0%, not below the paper's" in text
+    assert "nothing tried" not in text
+
+
 def test_draws_are_of_all_classes_and_do_not_overlap(folder, monkeypatch):
     monkeypatch.setattr(images, "QUICK_PLAN", TINY_PLAN)
     plan, pictures = images.prepare(Settings(quick=True, data=folder))
@@ -407,6 +526,47 @@ def test_t_tests_against_their_formulas():
     gaps = np.array(scores["cobpm"].classes) - np.array(scores["pc1"].classes)
     t = gaps.mean() / (gaps.std(ddof=1) / np.sqrt(8))
     assert found["pc1"]["paired"] == pytest.approx(2 * stats.t.sf(abs(t), 7))
+
+
+def test_welch_does_not_pool_variances():
+    """By the formula of Welch and Satterthwaite."""
+    rng = np.random.default_rng(10)
+    scores = {name: images.Scores() for name in images.METHODS}
+    for name, spread in zip(images.METHODS, (0.1, 0.01, 0.05, 0.02, 0.2), strict=True):
+        scores[name].clusters[images.MAIN_GRAPH] = rng.normal(0.7, spread, 6).tolist()
+    a, b = (np.array(scores[name].clusters[images.MAIN_GRAPH]) for name in ("cobpm", "pc10"))
+    u, v = a.var(ddof=1) / 6, b.var(ddof=1) / 6
+    t, freedom = (a.mean() - b.mean()) / np.sqrt(u + v), (u + v) ** 2 / ((u**2 + v**2) / 5)
+    expected = 2 * stats.t.sf(abs(t), freedom)
+    assert images.t_tests(scores, "clusters")["pc10"]["welch"] == pytest.approx(expected)
+
+
+def test_directions_are_of_the_images_to_cluster_alone():
+    rng = np.random.default_rng(11)
+    vectors = rng.normal(100, [30, 20, 2, 1], (6, 50, 4)).astype(np.uint8)
+    vectors[4:] = rng.normal(100, [1, 2, 20, 30], (2, 50, 4)).astype(np.uint8)
+    drawn = images.Drawn(np.array([3, 1, 0, 2, 5, 4]), np.zeros(6, dtype=int), 4)
+    points, share = images.project(vectors, drawn)
+    expected = principal([vectors[one] for one in (3, 1, 0, 2)], 2)
+    np.testing.assert_allclose(share, expected.share)
+    np.testing.assert_allclose(points[4], expected(vectors[5]))
+    assert points[0].std(axis=0).min() > 10
+
+
+def test_distances_are_squared_and_divergences_are_not(monkeypatch):
+    seen = {}
+
+    def graph(matrix, kind, squared):
+        seen[method, kind] = squared
+        return np.ones_like(matrix)
+
+    monkeypatch.setattr(image_methods, "graph", graph)
+    monkeypatch.setattr(image_methods, "clusters", lambda *_: np.zeros(4, dtype=int))
+    drawn = images.Drawn(np.arange(5), np.array([0, 0, 1, 1, 0]), 4)
+    for method in images.METHODS:
+        images.Scores().add(method, np.ones((5, 5)), drawn, 2, 0)
+    expected = {(m, kind): m != "bow" for m in images.METHODS for kind in image_methods.GRAPHS}
+    assert seen == expected
 
 
 def test_embedding_keeps_euclidean_distances():

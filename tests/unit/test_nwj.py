@@ -26,8 +26,9 @@ def solved_elsewhere(x, y, method, h, penalty):
         loss = cp.sum(cp.exp(at_y)) / n - cp.sum(at_x) / n
     problem = cp.Problem(cp.Minimize(loss + penalty / 2 * cp.sum_squares(w)))
     problem.solve(cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
-    f = features[:n] @ w.value
-    return problem.value, np.mean(np.log(f) if method == "M1" else f)
+    f = features @ w.value
+    ratios = f[:n] if method == "M1" else np.exp(f[n:])
+    return problem.value, np.mean(np.log(f[:n]) if method == "M1" else f[:n]), ratios
 
 
 @pytest.mark.filterwarnings("default:.*inaccurate")  # at this precision the solver says so
@@ -38,9 +39,10 @@ def solved_elsewhere(x, y, method, h, penalty):
 def test_a_general_solver_finds_the_same(method, n, d, h, penalty):
     x, y = pair(n, d, 1)
     fit = nwj_fit(x, y, method, bandwidth=h, penalty=penalty)
-    value, divergence = solved_elsewhere(x, y, method, h, penalty)
+    value, divergence, ratios = solved_elsewhere(x, y, method, h, penalty)
     assert fit.value == pytest.approx(value, abs=1e-9)
     assert fit.divergence == pytest.approx(divergence, abs=1e-6)
+    assert fit.ratios == pytest.approx(ratios, rel=1e-4)
 
 
 @pytest.mark.parametrize("method", ["M1", "M2"])

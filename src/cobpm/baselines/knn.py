@@ -13,12 +13,21 @@ With k fixed, the volumes of the balls keep their spread however many points the
 of the logarithms the two biases cancel; B removes the one of the powers. Nothing keeps the
 estimates above zero.
 
-**Ties.** A k-th neighbour at distance zero means that there are equal points, and then k need not
-be the number of neighbours in a ball. In that case every ball reaches as far as the k-th neighbour
-and at least as far as the nearest at a positive distance, and the numbers of neighbours in the two
-balls, a_i and b_i, are counted. They take the place of k: the logarithm of r_i gains
-ψ(a_i) − ψ(b_i), and B is Γ(a_i) Γ(b_i) / (Γ(a_i − α + 1) Γ(b_i + α − 1)). Where a_i = b_i = k both
-are what they were.
+**Ties.** Where values repeat, a neighbour may be at distance zero, volumes say nothing, and k need
+not be the number of neighbours in a ball. If that happens anywhere, each point whose two balls do
+not hold exactly k neighbours, or are empty, is looked at again with *one* ball for both samples
+(Wang, Kulkarni and Verdú 2009), as large as the larger of the two. The volume cancels, whatever the
+law is made of, and the numbers of neighbours in it, a_i and b_i, take the place of k:
+
+    log r_i  =  log m / (n − 1) + ψ(a_i) − ψ(b_i),
+    B        =  Γ(a_i) Γ(b_i) / (Γ(a_i − α + 1) Γ(b_i + α − 1)), with r_i = m / (n − 1).
+
+At a value that both samples repeat more than k times the ball is that value alone, a_i and b_i
+count its copies, and r_i is the ratio of its frequencies. Elsewhere the ball ends at the k-th
+neighbour in one of the samples, y say, so that b_i = k. If several points of y are at that
+distance, the k-th is any of them, in random order: with s of them, j of which it takes to make k,
+one expects j / (s + 1) of the points of x at the same distance to come before it, and a_i has that
+share of them. So a value of x that y lacks makes the estimate grow with m, as it should.
 """
 
 from __future__ import annotations
@@ -36,6 +45,7 @@ from cobpm.samples import Seen, as_samples, bad, check_count
 
 # The order α of the integral I(α) in the divergences whose names do not say it.
 _ORDERS = {"squared_hellinger": 0.5, "hellinger": 0.5, "chi2": 2.0}
+ROUNDING = 1e-15  # of a coordinate, as a share of it
 
 
 def knn_divergence(x: Any, y: Any, divergence: str = "kl", k: int = 1) -> float:
@@ -62,11 +72,11 @@ def knn_divergence(x: Any, y: Any, divergence: str = "kl", k: int = 1) -> float:
     p, q = _points(x, y, k, owner)
     name = parse(divergence, owner).name
     if name == "kl":
-        return _balls(p, q, k, owner).kl()
+        return _balls(p, q, k).kl()
     if name == "reverse_kl":
-        return _balls(q, p, k, owner).kl()
+        return _balls(q, p, k).kl()
     if name == "jeffreys":
-        return _balls(p, q, k, owner).kl() + _balls(q, p, k, owner).kl()
+        return _balls(p, q, k).kl() + _balls(q, p, k).kl()
     family, _, text = name.partition(":")
     if family in ("renyi", "tsallis", "alpha") and text != "inf":
         order = float(text)
@@ -79,7 +89,7 @@ def knn_divergence(x: Any, y: Any, divergence: str = "kl", k: int = 1) -> float:
     if k <= abs(order - 1):
         way_out = "The bias of a smaller k has no finite correction."
         raise bad("k", owner, f"be above {abs(order - 1):g} for '{name}'", k, way_out)
-    return _of_integral(family, order, _balls(p, q, k, owner).log_integral(order))
+    return _of_integral(family, order, _balls(p, q, k).log_integral(order))
 
 
 def knn_log_ratios(x: Any, y: Any, k: int = 1) -> FloatArray:
@@ -95,7 +105,7 @@ def knn_log_ratios(x: Any, y: Any, k: int = 1) -> FloatArray:
     """
     owner = "knn_log_ratios"
     p, q = _points(x, y, k, owner)
-    return _balls(p, q, k, owner).log_ratios()
+    return _balls(p, q, k).log_ratios()
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +113,8 @@ class _Balls:
     """Around each point of the first sample, a ball with neighbours in each of the samples."""
 
     log_radii: FloatArray  # log r_i, the ratio before any correction
-    own: IntArray  # how many neighbours in the first sample, or k for all points
-    other: IntArray  # the same for the second
+    own: FloatArray  # how many neighbours in the first sample: k, but where there are ties
+    other: FloatArray  # the same for the second
 
     def log_ratios(self) -> FloatArray:
         return np.asarray(self.log_radii + digamma(self.own) - digamma(self.other))
@@ -130,17 +140,57 @@ def _points(x: Any, y: Any, k: Any, owner: str) -> tuple[FloatArray, FloatArray]
     return p, q
 
 
-def _balls(x: FloatArray, y: FloatArray, k: int, owner: str) -> _Balls:
+def _balls(x: FloatArray, y: FloatArray, k: int) -> _Balls:
     own, other = cKDTree(x), cKDTree(y)
-    rho = _distance(own, x, k + 1)  # the nearest is the point itself
-    nu = _distance(other, x, k)
-    a = b = np.array(k)
-    if not (rho.all() and nu.all()):
-        rho, a = _counted(x, x, own, rho, owner)
-        a = a - 1  # the point itself is no neighbour
-        nu, b = _counted(x, y, other, nu, owner)
+    at, back = _places(x)
+    rho = _distance(own, at, k + 1)  # the nearest is the point itself
+    nu = _distance(other, at, k)
+    a, b = np.full((2, len(at)), float(k))
     scale = np.log(len(y) / (len(x) - 1))
-    return _Balls(x.shape[1] * np.log(nu / rho) + scale, a, b)
+    if not (rho.all() and nu.all()):
+        tied = (rho == 0) | (nu == 0)
+        tied |= _within(own, at, rho + _slack(at, rho)) - 1 > k
+        tied |= _within(other, at, nu + _slack(at, nu)) > k
+        a[tied], b[tied] = _in_one_ball(at[tied], own, other, rho[tied], nu[tied], k)
+        rho[tied] = nu[tied] = 1.0
+    log_radii = x.shape[1] * np.log(nu / rho) + scale
+    return _Balls(log_radii[back], a[back], b[back])
+
+
+def _places(points: FloatArray) -> tuple[FloatArray, IntArray | slice]:
+    """The different points, and where each of all of them is among these."""
+    if len(np.unique(points[:, 0])) == len(points):
+        return points, slice(None)
+    places, back = np.unique(points, axis=0, return_inverse=True)
+    return places, back.ravel()
+
+
+def _in_one_ball(
+    at: FloatArray,
+    own: cKDTree[None],
+    other: cKDTree[None],
+    rho: FloatArray,
+    nu: FloatArray,
+    k: int,
+) -> tuple[FloatArray, FloatArray]:
+    """How many neighbours of either sample are in the larger ball; see Ties, above."""
+    radius = np.maximum(rho, nu)
+    slack = _slack(at, radius)
+    # The point itself is one of the first sample, inside of the ball or, if that is empty, on it.
+    some = radius > 0
+    inside_own, inside_other = (
+        np.where(some, _within(tree, at, radius - slack), 0) for tree in (own, other)
+    )
+    on_own = _within(own, at, radius + slack) - inside_own - ~some
+    on_other = _within(other, at, radius + slack) - inside_other
+    inside_own = inside_own - some
+    # Where one sample ends the ball, the share of the other's points on it that come first.
+    ends_own, ends_other = rho > nu + slack, nu > rho + slack
+    share_own = np.where(ends_other, (k - inside_other) / (on_other + 1), 1.0)
+    share_other = np.where(ends_own, (k - inside_own) / (on_own + 1), 1.0)
+    a = np.where(ends_own, k, inside_own + share_own * on_own)
+    b = np.where(ends_other, k, inside_other + share_other * on_other)
+    return a, b
 
 
 def _distance(tree: cKDTree[None], at: FloatArray, k: int) -> FloatArray:
@@ -148,19 +198,14 @@ def _distance(tree: cKDTree[None], at: FloatArray, k: int) -> FloatArray:
     return np.asarray(tree.query(at, k=[k])[0])[:, 0]
 
 
-def _counted(
-    at: FloatArray, points: FloatArray, tree: cKDTree[None], radii: FloatArray, owner: str
-) -> tuple[FloatArray, IntArray]:
-    """Balls with positive radii, and how many points they hold."""
-    if not radii.all():
-        places = np.unique(points, axis=0)
-        if len(places) == 1:
-            rule = "have, and 'y' too, points in more than one place"
-            raise bad("x", owner, rule, Seen("a sample of copies of a single point"))
-        beyond = _distance(cKDTree(places), at, 2)
-        radii = np.where(radii == 0, beyond, radii)
-    edge = radii * (1 + 1e-12)  # rounding must not lose the neighbour on it
-    return radii, np.asarray(tree.query_ball_point(at, edge, return_length=True))
+def _slack(at: FloatArray, radii: FloatArray) -> FloatArray:
+    """What rounding may add to or take from the distance to a neighbour."""
+    return np.asarray(ROUNDING * (np.abs(at).max(axis=1) + radii))
+
+
+def _within(tree: cKDTree[None], at: FloatArray, radii: FloatArray) -> IntArray:
+    """How many points of the tree are that close to each point."""
+    return np.asarray(tree.query_ball_point(at, np.maximum(radii, 0), return_length=True))
 
 
 def _of_integral(family: str, order: float, log_integral: float) -> float:

@@ -8,7 +8,8 @@ of the n points of x and l_i of the points of y in cell i,
 where l_i is l but for the last cell, which takes what is left. The estimate converges if l and the
 number of cells both grow; the default here is l = √m.
 
-They go on to correct its bias. The correction here is made of two facts. The mass Q of q between
+They go on to correct its bias; the correction here is our own and need not be theirs, whose terms
+could not be compared. It is made of two facts. The mass Q of q between
 order statistics of y is Beta(l_i, m + 1 − l_i), so where a point of x falls into a cell, which is
 more likely in a large one, log Q has the mean ψ(l_i + 1) − ψ(m + 2) instead of log(l_i/m), if the
 density ratio is about constant there. And Σ k_i/n log(k_i/n) has a bias of (c − 1)/2n to first

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,17 +19,29 @@ DEFAULT_FOLDER = Path("reproduction")
 INTERRUPTED = 130  # as shells have it
 
 
+class _Folder(click.Path):
+    """A folder that exists. An empty name, as an unset variable leaves it, is none."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if not str(value).strip():
+            self.fail("The name of the folder is empty; leave the option out instead.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FOLDER = _Folder(exists=True, file_okay=False, path_type=Path)
+
+
 @click.command()
 @click.argument("name", type=click.Choice([*MODULES, ALL]))
 @click.option(
     "--out",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=FOLDER,
     help=f"Folder to write to, which must exist. By default '{DEFAULT_FOLDER}', made if need be.",
 )
 @click.option("--quick", is_flag=True, help="A small version that takes seconds.")
 @click.option(
     "--data",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=FOLDER,
     help="Folder with the data of experiments that need some.",
 )
 def reproduce(name: str, out: Path | None, quick: bool, data: Path | None) -> None:
@@ -88,9 +100,13 @@ def _run(name: str, folder: Path, settings: Settings) -> Outcome:
 
 
 def _run_all(folder: Path, settings: Settings) -> None:
-    """Run every experiment, leave out those that cannot be run here, and write the index."""
+    """Run every experiment, leave out those that cannot be run here, and write the index.
+
+    Data that was named and cannot be used is an error, told before the first experiment.
+    """
     from cobpm.experiments import framework
 
+    framework.check_all(list(MODULES), folder, settings)
     outcomes = []
     for name in MODULES:
         try:

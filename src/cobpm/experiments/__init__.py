@@ -5,6 +5,7 @@ A module of an experiment has
     NAME    its name on the command line, which its files bear too
     TITLE   the heading of its page
     run     from (Settings, Progress) to a Result, all of `cobpm.experiments.framework`
+    check   if it needs data: from Settings to an error, before any experiment is run
 
 and is listed below. It is loaded when it is run, and imports optional libraries inside functions.
 """

@@ -13,6 +13,7 @@ from time import process_time
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from scipy.special import xlogy
 
 import cobpm
 from cobpm.arrays import FloatArray
@@ -32,8 +33,9 @@ TITLE = "Comparison with other methods"
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 QUICK_SIZES = (50, 150, 500)
 LABEL = 5  # of the generators
-# Other widths of NWJ's kernel, and penalties times n, for one size.
-WIDTHS, PENALTIES, VARIED_SIZE = (0.25, 0.5, 1.0), (1.0, 0.1), 500
+# Widths of NWJ's kernel, None for the default, and penalties times n, for one size.
+WIDTHS, PENALTIES, VARIED_SIZE = (None, 0.25, 0.5, 1.0), (1.0, 0.1), 500
+OVER_Y = "M2 over y"  # the same fits as M2, read off another way
 TITLES = {
     "uniform-normal": "Left: uniform and N(0, (⅓)² I)",
     "corner-normals": "Middle: N(0, (½)² I) and N(1, (½)² I)",
@@ -165,15 +167,23 @@ def nwj_settings(settings: Settings, replicates: int) -> list[dict[str, Any]]:
     n = settings.choose(VARIED_SIZE, QUICK_SIZES[0])
     rows = []
     for method, width, weight in product(("M1", "M2"), WIDTHS, PENALTIES):
-        row: dict[str, Any] = {"method": method, "n": n, "width": width, "penalty_times_n": weight}
+        read: dict[str, dict[str, Any]] = {method: {}}
         for problem in COMPARISON:
-            estimates = [
-                nwj_fit(data.x, data.y, method, width, weight / n).divergence
+            fits = [
+                nwj_fit(data.x, data.y, method, width, weight / n)
                 for data in data_sets(problem, n, replicates, settings)
             ]
-            row[problem.name] = {"mean": np.mean(estimates), "std": np.std(estimates, ddof=1)}
-        rows.append(row)
-    return rows
+            read[method][problem.name] = _spread([fit.divergence for fit in fits])
+            if method == "M2":
+                over_y = [float(np.mean(xlogy(fit.ratios, fit.ratios))) for fit in fits]
+                read.setdefault(OVER_Y, {})[problem.name] = _spread(over_y)
+        about = {"n": n, "width": width, "penalty_times_n": weight}
+        rows += [{"method": name, **about, **found} for name, found in read.items()]
+    return sorted(rows, key=lambda row: str(row["method"]))
+
+
+def _spread(estimates: Sequence[float]) -> dict[str, float]:
+    return {"mean": float(np.mean(estimates)), "std": float(np.std(estimates, ddof=1))}
 
 
 # --- the picture -------------------------------------------------------------------------------

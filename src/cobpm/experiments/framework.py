@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from math import ceil, floor, log10
@@ -80,7 +81,11 @@ class Result:
 
 
 class Experiment(Protocol):
-    """A module of this package that reproduces one table or figure."""
+    """A module of this package that reproduces one table or figure.
+
+    It may have a function `check` of the settings, which raises Unavailable where `run` would, but
+    in no time.
+    """
 
     NAME: str
     TITLE: str
@@ -106,14 +111,31 @@ def load(name: str) -> Experiment:
     return cast(Experiment, import_module(MODULES[name]))
 
 
+def check_files(files: Iterable[str], folder: Path) -> None:
+    """Refuse a folder that has folders where files are to go."""
+    for file in files:
+        if (folder / file).is_dir():
+            taken = f"'{folder / file}' is a folder, and a file is to go there."
+            raise Unavailable(f"{taken} Move it away, or name another --out.")
+
+
+def check_all(names: Sequence[str], folder: Path, settings: Settings) -> None:
+    """Refuse data that cannot be used, and files that cannot be written, before any work.
+
+    A missing library is left to the run that needs it.
+    """
+    check_files([INDEX, *(f"{name}.{kind}" for name in names for kind in FILES)], folder)
+    for name in names:
+        with suppress(ImportError):
+            if settings.data is not None and (check := getattr(load(name), "check", None)):
+                check(settings)
+
+
 def reproduce(name: str, folder: Path, settings: Settings, progress: Progress) -> Outcome:
     """Run one experiment and write its files into a folder that exists."""
     progress(f"{name}: loading", 0.0)
     experiment = load(name)
-    for kind in FILES:  # before the work that they are for
-        if (folder / f"{name}.{kind}").is_dir():
-            taken = f"'{folder / name}.{kind}' is a folder, and a file is to go there."
-            raise Unavailable(f"{taken} Move it away, or name another --out.")
+    check_files([f"{name}.{kind}" for kind in FILES], folder)
     began = perf_counter()
     result = experiment.run(settings, lambda stage, done: progress(f"{name}: {stage}", done))
     seconds = perf_counter() - began

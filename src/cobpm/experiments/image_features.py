@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -128,15 +130,46 @@ def _folders(folder: Path) -> dict[str, Path]:
 
 
 def _read(path: Path) -> Bytes:
+    """A picture in grey, once it is certain that all of it is there."""
     cv2 = _opencv()
     try:
-        content = np.fromfile(path, dtype=np.uint8)
-        image = cv2.imdecode(content, cv2.IMREAD_GRAYSCALE) if content.size else None
-    except (OSError, cv2.error):
+        content = path.read_bytes()
+    except OSError as error:
+        raise _unreadable(path, f"{error.strerror}") from None
+    _check_whole(path, content)
+    try:
+        image = cv2.imdecode(np.frombuffer(content, dtype=np.uint8), cv2.IMREAD_GRAYSCALE)
+    except cv2.error:
         image = None
     if image is None:
-        raise Unavailable(f"The picture '{path}' cannot be read. Mend it, or take it away.")
+        raise _unreadable(path, "OpenCV does not know its format")
     return np.asarray(image)
+
+
+def _check_whole(path: Path, content: bytes) -> None:
+    """Refuse what is no picture, and one that has been cut off.
+
+    Whether OpenCV does depends on its version: some make up what is missing, in grey.
+    """
+    # matplotlib, which draws the results, brings Pillow along.
+    from PIL import Image, UnidentifiedImageError
+
+    if not content:
+        raise _unreadable(path, "the file is empty")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about notes of cameras that are not needed here
+            with Image.open(BytesIO(content)) as picture:
+                picture.load()
+    except UnidentifiedImageError:
+        raise _unreadable(path, "it is not a picture, or has lost its beginning") from None
+    # What damaged files make the decoders raise goes far beyond OSError.
+    except Exception as error:
+        raise _unreadable(path, str(error) or type(error).__name__) from None
+
+
+def _unreadable(path: Path, why: str) -> Unavailable:
+    return Unavailable(f"The picture '{path}' cannot be read: {why}. Mend it, or take it away.")
 
 
 def _without_repeats(classes: Sequence[str], read: Sequence[tuple[int, str, Bytes]]) -> Pictures:
@@ -246,16 +279,7 @@ def descriptors(
         progress: Is told how far it is.
         cache: A folder in which to look first, and to keep what was made. It need not exist.
     """
-    small = [
-        name
-        for name, image in zip(pictures.names, pictures.images, strict=True)
-        if min(image.shape) <= patches.largest
-    ]
-    if small:
-        raise Unavailable(
-            f"The picture '{small[0]}' is too small: its sides must be longer than the largest "
-            f"patches, {patches.largest:g} pixels."
-        )
+    check_sizes(pictures, patches)
     if cache is None:
         return _described(pictures, patches, progress)
     cv2 = _opencv()
@@ -269,9 +293,20 @@ def descriptors(
             with written_whole(target) as beside:
                 np.save(beside, kept)
         except OSError as error:  # next time it takes as long again, and that is all
-            print(f"'{cache}' cannot keep the patches: {error.strerror}.", file=sys.stderr)
+            print(f"'{cache}' cannot keep the patches: {error.strerror or error}.", file=sys.stderr)
     progress("patches", 1.0)
     return kept
+
+
+def check_sizes(pictures: Pictures, patches: Patches) -> None:
+    """Refuse pictures that the largest patches do not fit into."""
+    for name, image in zip(pictures.names, pictures.images, strict=True):
+        if min(image.shape) <= patches.largest:
+            across, down = image.shape[::-1]
+            raise Unavailable(
+                f"The picture '{name}' is too small, {across} × {down} pixels: its sides must be "
+                f"longer than the largest patches, {patches.largest:g} pixels."
+            )
 
 
 def _kept(path: Path, pictures: int, patches: int) -> Bytes | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +19,7 @@ from cobpm.arrays import FloatArray, IntArray
 from cobpm.baselines import bag_of_words, knn_divergence
 from cobpm.diagnostics import ConvergenceWarning
 from cobpm.pairs import affinity
+from cobpm.progress import Progress
 from cobpm.threads import thread_count
 
 if TYPE_CHECKING:
@@ -57,34 +60,59 @@ def by_neighbours(
     it is the divergence from them. Negative estimates become zero. Entries between two of the
     others are NaN.
     """
+    with neighbours_beside(points, train, ks) as tables:
+        return tables(lambda *_: None)
+
+
+@contextmanager
+def neighbours_beside(
+    points: Sequence[FloatArray], train: int, ks: Sequence[int]
+) -> Iterator[Callable[[Progress], dict[int, FloatArray]]]:
+    """`by_neighbours` in threads of its own, while the block does something else.
+
+    Gives a function that waits for the tables. What is not done by the end of the block is dropped.
+    """
     trees = [cKDTree(values) for values in points]
-    # The nearest point of its own set is the point itself.
-    own = [
-        np.asarray(tree.query(values, k=[k + 1 for k in ks])[0])
-        for tree, values in zip(trees, points, strict=True)
-    ]
+    over = Event()
 
     def row(first: int) -> FloatArray:
+        # The nearest point of its own set is the point itself.
+        own = np.asarray(trees[first].query(points[first], k=[k + 1 for k in ks])[0])
         found = np.zeros((len(ks), train))
         for second in range(train):
+            if over.is_set():
+                break
             if second == first:
                 continue
             other = np.asarray(trees[second].query(points[first], k=list(ks))[0])
             found[:, second] = [
-                _renyi(points[first], points[second], own[first][:, i], other[:, i], k)
+                _renyi(points[first], points[second], own[:, i], other[:, i], k)
                 for i, k in enumerate(ks)
             ]
         return found
 
-    with ThreadPoolExecutor(thread_count()) as pool:
-        rows = np.stack(list(pool.map(row, range(len(points)))), axis=1)
-    tables = {}
-    for k, directed in zip(ks, rows, strict=True):
-        table = np.full((len(points), len(points)), np.nan)
-        table[:, :train], table[:train] = directed, directed.T
-        table[:train, :train] = (directed[:train] + directed[:train].T) / 2
-        tables[k] = np.maximum(table, 0.0)
-    return tables
+    pool = ThreadPoolExecutor(thread_count())
+    waiting = [pool.submit(row, first) for first in range(len(points))] if ks else []
+
+    def tables(progress: Progress) -> dict[int, FloatArray]:
+        rows = []
+        for done, one in enumerate(waiting, 1):
+            rows.append(one.result())
+            progress("nearest neighbours", done / len(waiting))
+        found = {}
+        for i, k in enumerate(ks):
+            directed = np.stack([values[i] for values in rows])
+            table = np.full((len(points), len(points)), np.nan)
+            table[:, :train], table[:train] = directed, directed.T
+            table[:train, :train] = (directed[:train] + directed[:train].T) / 2
+            found[k] = np.maximum(table, 0.0)
+        return found
+
+    try:
+        yield tables
+    finally:
+        over.set()
+        pool.shutdown(cancel_futures=True)
 
 
 def _renyi(x: FloatArray, y: FloatArray, rho: FloatArray, nu: FloatArray, k: int) -> float:

@@ -22,6 +22,7 @@ from cobpm.experiments.image_features import (
     Patches,
     Pictures,
     cache_folder,
+    check_sizes,
     descriptors,
     principal,
     scenes,
@@ -150,6 +151,11 @@ class Scores:
             self.classes.append(methods.left_out_accuracy(matrix, labels))
 
 
+def check(settings: Settings) -> None:
+    """Refuse pictures that the experiment cannot do with."""
+    prepare(settings)
+
+
 def run(settings: Settings, progress: Progress) -> Result:
     """Everything: the repetitions, pairs against a shared partition, and other features."""
     from cobpm.experiments import images_page as page
@@ -234,6 +240,7 @@ def prepare(settings: Settings) -> tuple[Plan, Pictures]:
             f"There are too few pictures: {int(counts.sum())} different ones, where the "
             f"experiment takes {plan.train} of each class and {plan.test} more."
         )
+    check_sizes(pictures, max(VARIANTS.values(), key=lambda patches: patches.largest))
     return plan, pictures
 
 
@@ -267,19 +274,20 @@ def matrices(
     found: dict[str, FloatArray] = {}
     unsettled: list[str] = []
     seed = int(rng.integers(2**31))
-    for done, (name, model) in enumerate((("cobpm", "paper"), ("ratio", "ratio"))):
-        if name in wanted:
-            progress(METHODS[name], 0.1 * done)
-            found[name], settled = methods.by_cobpm(points, model, "joint", plan.draws, seed)
-            unsettled += [name] * (not settled)
-    if "bow" in wanted:
-        progress(METHODS["bow"], 0.2)
-        sets = [vectors[one] for one in drawn.images]
-        found["bow"] = methods.by_words(sets, drawn.train, plan.words, plan.topics, rng)
     ks = [k for k in NEIGHBOURS if f"pc{k}" in wanted]
-    progress("nearest neighbours", 0.3)
-    for k, matrix in methods.by_neighbours(points, drawn.train, ks).items():
-        found[f"pc{k}"] = matrix
+    # The neighbours take longest, and the others leave processors idle now and then.
+    with methods.neighbours_beside(points, drawn.train, ks) as neighbours:
+        for done, (name, model) in enumerate((("cobpm", "paper"), ("ratio", "ratio"))):
+            if name in wanted:
+                progress(METHODS[name], 0.1 * done)
+                found[name], settled = methods.by_cobpm(points, model, "joint", plan.draws, seed)
+                unsettled += [name] * (not settled)
+        if "bow" in wanted:
+            progress(METHODS["bow"], 0.2)
+            sets = [vectors[one] for one in drawn.images]
+            found["bow"] = methods.by_words(sets, drawn.train, plan.words, plan.topics, rng)
+        for k, matrix in neighbours(_part(progress, 0.3, 1.0)).items():
+            found[f"pc{k}"] = matrix
     return {name: found[name] for name in wanted}, unsettled
 
 
