@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cobpm import _core
 from cobpm.arrays import FloatArray, IntArray
 from cobpm.column_map import ColumnMap, by_ranks, fit_column
 from cobpm.domain import Domain
@@ -56,10 +57,9 @@ class Bins:
     @classmethod
     def of(cls, values: FloatArray, most: int = MOST_BINS) -> Bins:
         """Count the values of a column."""
-        points = np.sort(values) + 0.0  # minus zero becomes zero
-        return cls(0, _ordered_bits(points), np.ones(len(points), np.int64), points, points).joined(
-            most
-        )
+        counter = _core.BinCounter(most)
+        counter.add(values)
+        return cls(*counter.bins())
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle no more than is needed: a bin's smallest value has its leading bits."""

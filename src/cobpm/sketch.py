@@ -301,6 +301,14 @@ class SketchBuilder:
             self._set_aside(name, counted.beyond, counted.dropped)
         self._coarsen(sketch.bits)
 
+    def _absorb(self, name: str, counter: _core.Counter, beyond: int, dropped: int) -> None:
+        """Take over what was counted on this grid."""
+        if name in self._counters:
+            self._counters[name].absorb(counter)
+        else:
+            self._counters[name] = counter
+        self._set_aside(name, beyond, dropped)
+
     def _counter(self, name: str) -> _core.Counter:
         if name not in self._counters:
             self._counters[name] = self.grid.counter(self._bits, self.max_cells)

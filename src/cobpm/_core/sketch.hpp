@@ -26,13 +26,17 @@ class CellCounter {
   void add_rows(const std::vector<const double*>& values, std::ptrdiff_t stride, std::size_t rows);
   // Cells of another counter over the same grid, with at least as many bits.
   void add_cells(const std::uint64_t* keys, const std::uint64_t* counts, std::size_t size, int bits);
+  // All that another counter over the same grid has seen; nothing is left there.
+  void absorb(CellCounter& other);
   // Gives up bits until this many are left.
   void coarsen(int bits);
 
-  int bits() const { return bits_; }
-  std::size_t size() const { return used_; }
+  int bits();
+  // The same without looking through rows that still wait: at least as many.
+  int bits_so_far() const { return bits_; }
+  std::size_t size();
   // Keys in ascending order, and their counts.
-  void cells(std::vector<std::uint64_t>& keys, std::vector<std::uint64_t>& counts) const;
+  void cells(std::vector<std::uint64_t>& keys, std::vector<std::uint64_t>& counts);
   static std::uint64_t coarser(std::uint64_t key, int columns, int bits);  // the key with one bit less
 
  private:
@@ -40,15 +44,60 @@ class CellCounter {
     std::uint64_t key;
     std::uint64_t count;  // 0: free
   };
+  // The first rows wait as keys: sorting many says at once how many bits will be left. Then a table takes them: an array with a place for each possible
+  // cell, if these are few, or else one with hashed places.
+  enum class Held { waiting, hashed, dense };
+
+  void set_columns();
+  void keys_of(const std::vector<const double*>& values, std::ptrdiff_t stride, std::size_t start, std::size_t rows, std::uint64_t* keys) const;
+  void look_through();
+  int bits_that_fit(std::vector<std::uint64_t> keys) const;
+  void into_table();
+  void rebuild(int bits);
+  bool fits_densely(int bits) const;
   void put(std::uint64_t key, std::uint64_t count);
+  void put_all(const Slot* slots, std::size_t size, int from);
+  void fetch_place(std::uint64_t key) const;
   void resize(std::size_t slots);
-  void lay_out();
+  std::vector<Slot> taken();
 
   std::vector<GridColumn> columns_;
   int finest_, bits_;
   std::size_t max_cells_, used_ = 0;
   std::vector<int> column_bits_;
+  std::vector<std::vector<double>> cuts_;  // of each column, those that its bits tell apart
+  Held held_ = Held::waiting;
+  std::vector<std::uint64_t> waiting_;
+  bool looked_through_ = true;  // those that wait are in order, and `used_` says how many differ
   std::vector<Slot> slots_;
+  std::vector<std::uint64_t> dense_;
+};
+
+// How many values of a column share their leading bits, in ascending order of the values. Numbers give up as many of their last bits as leave at most `most` bins.
+class BinCounter {
+ public:
+  struct Bin {
+    std::uint64_t key;  // the leading bits, those given up being zero
+    std::uint64_t count;
+    std::uint64_t low, high;  // the smallest and the largest value
+  };
+  BinCounter(std::size_t most, int dropped);
+
+  void add(const double* values, std::size_t size);
+  int dropped() const { return dropped_; }
+  std::vector<Bin> bins() const;
+  static std::uint64_t ordered(double value);  // whole numbers in the order of the floating-point ones
+  static double value(std::uint64_t ordered);
+
+ private:
+  void put(const Bin& bin);
+  void rebuild(std::size_t size, int dropped);
+  int bits_to_drop() const;
+  int bits_to_drop(std::vector<std::uint64_t>& keys) const;
+
+  std::size_t most_, used_ = 0;
+  int dropped_;
+  std::vector<Bin> bins_;  // hashed; a count of 0 is a free place
 };
 
 }  // namespace cobpm
