@@ -4,16 +4,17 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
 namespace cobpm {
 namespace {
 
-constexpr std::size_t kBlock = 1024;             // rows whose keys stay in the first-level cache
-constexpr std::size_t kAhead = 16;               // rows whose slots are on their way from memory
-constexpr std::size_t kWaiting = 1 << 21;        // rows that wait at most before a table takes them
-constexpr std::uint64_t kDense = 1 << 21;        // cells of a table with a place for each
+constexpr std::size_t kBlock = 1024;       // rows whose keys stay in the first-level cache
+constexpr std::size_t kAhead = 16;         // values whose bins are on their way from memory
+constexpr std::size_t kWaiting = 1 << 20;  // rows that are sorted together
+constexpr int kDense = 21;                 // bits up to which each possible cell may have a place
 
 void fetch([[maybe_unused]] const void* address) {
 #if defined(__GNUC__) || defined(__clang__)
@@ -27,22 +28,21 @@ std::size_t home(std::uint64_t key, std::size_t mask) {
 }
 
 // How many of 2^bits − 1 cuts are at most each value. Several values take one step of the search together: steps of different values do not wait for each other.
-void search(const double* cuts, int bits, const double* values, std::ptrdiff_t stride, std::size_t size, std::uint64_t* keys) {
+void search(const double* cuts, int bits, const double* values, std::ptrdiff_t stride, std::size_t size, const std::uint64_t* nested, std::uint64_t* keys) {
   constexpr std::size_t kTogether = 8;
-  std::uint64_t below[kTogether];
+  const double* below[kTogether];
   double value[kTogether];
   for (std::size_t start = 0; start < size; start += kTogether) {
     const std::size_t here = std::min(kTogether, size - start);
     for (std::size_t i = 0; i < kTogether; ++i) {
-      below[i] = 0;
+      below[i] = cuts;
       value[i] = values[static_cast<std::ptrdiff_t>(start + std::min(i, here - 1)) * stride];
     }
     for (int bit = bits - 1; bit >= 0; --bit) {
-      const std::uint64_t step = std::uint64_t{1} << bit;
-      const double* first = cuts + (step - 1);
-      for (std::size_t i = 0; i < kTogether; ++i) below[i] += step & -static_cast<std::uint64_t>(first[below[i]] <= value[i]);
+      const std::size_t step = std::size_t{1} << bit;
+      for (std::size_t i = 0; i < kTogether; ++i) below[i] += step & -static_cast<std::size_t>(below[i][step - 1] <= value[i]);
     }
-    for (std::size_t i = 0; i < here; ++i) keys[start + i] = (keys[start + i] << bits) | below[i];
+    for (std::size_t i = 0; i < here; ++i) keys[start + i] |= nested[below[i] - cuts];
   }
 }
 
@@ -64,7 +64,7 @@ std::uint64_t key_of(const Slot& slot) {
 // Sorts by keys of so many bits, a few of them at a time.
 template <class Item>
 void sort_by_key(std::vector<Item>& items, int bits) {
-  constexpr int kDigit = 11;
+  constexpr int kDigit = 9;
   constexpr std::size_t kFew = 2048;
   if (items.size() < kFew) {
     std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return key_of(a) < key_of(b); });
@@ -81,32 +81,59 @@ void sort_by_key(std::vector<Item>& items, int bits) {
   }
 }
 
-std::size_t distinct(const std::vector<std::uint64_t>& sorted) {
-  std::size_t found = sorted.empty() ? 0 : 1;
-  for (std::size_t i = 1; i < sorted.size(); ++i) found += sorted[i] != sorted[i - 1];
-  return found;
+// Of sorted keys that neighbours tell apart by these bits, counted from the last: how many leading ones can be kept if no more than so many shall differ.
+int bits_that_fit(const std::array<std::size_t, 65>& differ, int bits, std::size_t most) {
+  std::size_t found = 1;
+  int kept = 0;
+  while (kept < bits && found + differ[static_cast<std::size_t>(bits - kept)] <= most) found += differ[static_cast<std::size_t>(bits - kept++)];
+  return kept;
 }
 
-// Takes bits from keys: how many bits lie behind the one that each step gives up.
-class Coarsening {
+int bits_of(int bits, int columns, int column) { return bits / columns + (column < bits % columns); }
+
+// Where the bits of a column's index lie in a nested key of so many bits.
+std::uint64_t nested(std::uint64_t index, int bits, int columns, int column) {
+  const int own = bits_of(bits, columns, column);
+  std::uint64_t key = 0;
+  for (int bit = 0; bit < own; ++bit) key |= ((index >> bit) & 1) << (bits - 1 - ((own - 1 - bit) * columns + column));
+  return key;
+}
+
+// Brings keys from one order of their bits to another, some bits at a time.
+class Reordered {
  public:
-  Coarsening(int columns, int from, int to) {
-    for (int bits = from; bits > to; --bits) {
-      int after = 0;
-      for (int column = (bits - 1) % columns + 1; column < columns; ++column) after += bits / columns + (column < bits % columns);
-      after_.push_back(after);
+  // From names of cells to nested keys, or back.
+  Reordered(int bits, int columns, bool back) {
+    std::array<int, 64> to{};
+    int place = 0;
+    for (int column = columns - 1; column >= 0; --column) {
+      for (int bit = 0; bit < bits_of(bits, columns, column); ++bit, ++place) {
+        const int inside = std::countr_zero(nested(std::uint64_t{1} << bit, bits, columns, column));
+        to[static_cast<std::size_t>(back ? inside : place)] = back ? place : inside;
+      }
+    }
+    for (int part = 0; part * kPart < bits; ++part) {
+      auto& table = tables_.emplace_back();
+      for (std::size_t value = 0; value < table.size(); ++value) {
+        table[value] = 0;
+        for (int bit = 0; bit < kPart && part * kPart + bit < bits; ++bit) {
+          table[value] |= static_cast<std::uint64_t>((value >> bit) & 1) << to[static_cast<std::size_t>(part * kPart + bit)];
+        }
+      }
     }
   }
   std::uint64_t operator()(std::uint64_t key) const {
-    for (const int after : after_) {
-      const std::uint64_t low = key & ((std::uint64_t{1} << after) - 1);
-      key = (key >> (after + 1) << after) | low;
+    std::uint64_t found = 0;
+    for (const auto& table : tables_) {
+      found |= table[key & (table.size() - 1)];
+      key >>= kPart;
     }
-    return key;
+    return found;
   }
 
  private:
-  std::vector<int> after_;
+  static constexpr int kPart = 8;
+  std::vector<std::array<std::uint64_t, std::size_t{1} << kPart>> tables_;
 };
 
 }  // namespace
@@ -126,271 +153,223 @@ CellCounter::CellCounter(std::vector<GridColumn> columns, int finest, int bits, 
 
 void CellCounter::set_columns() {
   const int d = static_cast<int>(columns_.size());
-  column_bits_.clear();
-  cuts_.assign(columns_.size(), {});
+  used_.clear();
   for (int column = 0; column < d; ++column) {
-    const int own = bits_ / d + (column < bits_ % d);
-    column_bits_.push_back(own);
-    for (std::size_t k = 1; k < std::size_t{1} << own; ++k) cuts_[column].push_back(columns_[column].cuts[(k << (finest_ - own)) - 1]);
-  }
-}
-
-void CellCounter::put(std::uint64_t key, std::uint64_t count) {
-  if (held_ == Held::dense) {
-    used_ += dense_[key] == 0;
-    dense_[key] += count;
-  } else {
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t at = home(key, mask);
-    while (slots_[at].count != 0 && slots_[at].key != key) at = (at + 1) & mask;
-    if (slots_[at].count == 0) {
-      slots_[at].key = key;
-      ++used_;
+    Used own{bits_of(bits_, d, column), {}, {}, 0.0};
+    for (std::size_t k = 0; k < std::size_t{1} << own.bits; ++k) {
+      if (k > 0) own.cuts.push_back(columns_[static_cast<std::size_t>(column)].cuts[(k << (finest_ - own.bits)) - 1]);
+      own.nested.push_back(nested(k, bits_, d, column));
     }
-    slots_[at].count += count;
-    if (used_ <= max_cells_ && 2 * used_ > slots_.size()) resize(2 * slots_.size());
-  }
-  if (used_ > max_cells_) coarsen(bits_ - 1);
-}
-
-// Asks for the place of a key in the table before it is needed.
-void CellCounter::fetch_place(std::uint64_t key) const {
-  if (held_ == Held::dense) {
-    fetch(&dense_[key]);
-  } else {
-    fetch(&slots_[home(key, slots_.size() - 1)]);
-  }
-}
-
-// Cells of so many bits, of which there may be fewer by now, or before the last is in.
-void CellCounter::put_all(const Slot* slots, std::size_t size, int from) {
-  std::uint64_t keys[kBlock];
-  for (std::size_t start = 0; start < size; start += kBlock) {
-    const std::size_t block = std::min(kBlock, size - start);
-    const int bits = bits_, d = static_cast<int>(columns_.size());
-    const Coarsening coarse(d, from, bits);
-    for (std::size_t i = 0; i < block; ++i) keys[i] = coarse(slots[start + i].key);
-    for (std::size_t i = 0; i < block; ++i) {
-      if (i + kAhead < block && bits == bits_) fetch_place(keys[i + kAhead]);
-      std::uint64_t key = keys[i];
-      for (int b = bits; b > bits_; --b) key = coarser(key, d, b);  // bits were given up within this block
-      if (slots[start + i].count != 0) put(key, slots[start + i].count);
+    if (columns_[static_cast<std::size_t>(column)].even && own.bits > 1) {
+      const double scale = static_cast<double>(own.cuts.size() - 1) / (own.cuts.back() - own.cuts.front());
+      if (scale > 0.0 && std::isfinite(scale)) own.scale = scale;
     }
+    used_.push_back(std::move(own));
   }
 }
 
-void CellCounter::resize(std::size_t size) {
-  std::vector<Slot> old(size, Slot{0, 0});
-  old.swap(slots_);
-  used_ = 0;
-  put_all(old.data(), old.size(), bits_);
-}
-
-// The last bit of the last column that has most of them goes.
-std::uint64_t CellCounter::coarser(std::uint64_t key, int columns, int bits) { return Coarsening(columns, bits, bits - 1)(key); }
-
-bool CellCounter::fits_densely(int bits) const {
-  const std::uint64_t cells = std::uint64_t{1} << bits;
-  return cells <= kDense && cells / 4 <= max_cells_;
-}
-
-// What was counted; nothing is left here. What waits must be in order.
-std::vector<CellCounter::Slot> CellCounter::taken() {
-  std::vector<Slot> found;
-  if (held_ == Held::hashed) {
-    found.swap(slots_);  // with the free ones
-  } else if (held_ == Held::dense) {
-    for (std::size_t key = 0; key < dense_.size(); ++key) {
-      if (dense_[key] != 0) found.push_back({key, dense_[key]});
-    }
-  } else {
-    for (const std::uint64_t key : waiting_) {
-      if (found.empty() || found.back().key != key) found.push_back({key, 0});
-      ++found.back().count;
-    }
-  }
-  waiting_ = {};
-  dense_ = {};
-  held_ = Held::waiting;
-  looked_through_ = true;
-  used_ = 0;
-  return found;
-}
-
-void CellCounter::coarsen(int bits) {
-  if (bits < 0) throw std::invalid_argument("a sketch cannot have fewer than no bits");
-  look_through();
-  if (bits < bits_) rebuild(bits);
-}
-
-void CellCounter::into_table() {
-  look_through();
-  if (held_ == Held::waiting) rebuild(bits_);
-}
-
-// Puts what was counted into a new table for so many bits.
-void CellCounter::rebuild(int bits) {
-  const int from = bits_;
-  const std::size_t room = std::bit_ceil(std::max<std::size_t>(1024, 2 * std::min(used_, max_cells_)));
-  const std::vector<Slot> old = taken();
-  bits_ = bits;
-  set_columns();
-  held_ = fits_densely(bits) ? Held::dense : Held::hashed;
-  if (held_ == Held::dense) {
-    dense_.assign(std::size_t{1} << bits, 0);
-  } else {
-    slots_.assign(room, Slot{0, 0});
-  }
-  put_all(old.data(), old.size(), from);
-}
-
-// Of so many bits, so many that there are no more cells than allowed. The bits of different columns are put in the order in which they would be given up:
-// then neighbours of sorted keys agree in as many bits as there are before the first that differs.
-int CellCounter::bits_that_fit(std::vector<std::uint64_t> keys) const {
-  constexpr int kPart = 12;
-  const int d = static_cast<int>(columns_.size());
-  // Where the bits of a column's index go, for the last ones and for those before.
-  std::vector<std::array<std::vector<std::uint64_t>, 2>> spread(columns_.size());
-  for (int column = 0; column < d; ++column) {
-    for (int part = 0; part < 2; ++part) {
-      const int own = column_bits_[column], size = std::clamp(own - part * kPart, 0, kPart);
-      auto& table = spread[column][part];
-      table.assign(std::size_t{1} << size, 0);
-      for (std::size_t index = 0; index < table.size(); ++index) {
-        for (int bit = 0; bit < size; ++bit) {
-          const int from_top = own - 1 - (bit + part * kPart), place = bits_ - 1 - (from_top * d + column);
-          table[index] |= static_cast<std::uint64_t>((index >> bit) & 1) << place;
-        }
-      }
-    }
-  }
-  for (std::uint64_t& key : keys) {
-    std::uint64_t rest = key, mixed = 0;
-    for (int column = d - 1; column >= 0; --column) {
-      const int own = column_bits_[column];
-      const std::uint64_t index = rest & ((std::uint64_t{1} << own) - 1);
-      rest >>= own;
-      mixed |= spread[column][0][index & ((1 << kPart) - 1)] | spread[column][1][index >> kPart];
-    }
-    key = mixed;
-  }
-  sort_by_key(keys, bits_);
-  std::array<std::size_t, 65> differ{};  // neighbours by the first bit that differs
-  for (std::size_t i = 1; i < keys.size(); ++i) ++differ[static_cast<std::size_t>(std::bit_width(keys[i] ^ keys[i - 1]))];
-  std::size_t cells = 1;
-  int bits = 0;
-  while (bits < bits_ && cells + differ[static_cast<std::size_t>(bits_ - bits)] <= max_cells_) cells += differ[static_cast<std::size_t>(bits_ - bits++)];
-  return bits;
-}
-
-void CellCounter::look_through() {
-  if (held_ != Held::waiting || looked_through_) return;
-  sort_by_key(waiting_, bits_);
-  used_ = distinct(waiting_);
-  looked_through_ = true;
-  if (used_ > max_cells_) coarsen(bits_that_fit(waiting_));
-}
-
-int CellCounter::bits() {
-  look_through();
-  return bits_;
-}
-
-std::size_t CellCounter::size() {
-  look_through();
-  return used_;
-}
-
-void CellCounter::keys_of(const std::vector<const double*>& values, std::ptrdiff_t stride, std::size_t start, std::size_t rows, std::uint64_t* keys) const {
+void CellCounter::nested_keys(const std::vector<const double*>& values, std::ptrdiff_t stride, std::size_t start, std::size_t rows, std::uint64_t* keys) const {
   std::fill(keys, keys + rows, std::uint64_t{0});
-  for (std::size_t column = 0; column < columns_.size(); ++column) {
-    const double* cuts = cuts_[column].data();
+  for (std::size_t column = 0; column < used_.size(); ++column) {
+    const Used& own = used_[column];
     const double* value = values[column] + static_cast<std::ptrdiff_t>(start) * stride;
-    const int own = column_bits_[column];
-    const std::uint32_t cells = std::uint32_t{1} << own;
-    const double scale = columns_[column].even && own > 1 ? (cells - 2) / (cuts[cells - 2] - cuts[0]) : 0.0;
-    if (scale > 0.0 && std::isfinite(scale)) {
-      for (std::size_t i = 0; i < rows; ++i) keys[i] = (keys[i] << own) | look_up(cuts, cells, scale, value[static_cast<std::ptrdiff_t>(i) * stride]);
+    if (own.scale > 0.0) {
+      const auto cells = static_cast<std::uint32_t>(own.nested.size());
+      for (std::size_t i = 0; i < rows; ++i) keys[i] |= own.nested[look_up(own.cuts.data(), cells, own.scale, value[static_cast<std::ptrdiff_t>(i) * stride])];
     } else {
-      search(cuts, own, value, stride, rows, keys);
+      search(own.cuts.data(), own.bits, value, stride, rows, own.nested.data(), keys);
     }
   }
 }
 
 void CellCounter::add_rows(const std::vector<const double*>& values, std::ptrdiff_t stride, std::size_t rows) {
   if (values.size() != columns_.size()) throw std::invalid_argument("the number of columns is wrong");
-  const int d = static_cast<int>(columns_.size());
   std::uint64_t keys[kBlock];
   for (std::size_t start = 0; start < rows; start += kBlock) {
     const std::size_t block = std::min(kBlock, rows - start);
-    const int bits = bits_;
-    keys_of(values, stride, start, block, keys);
-    if (held_ == Held::waiting) {
+    nested_keys(values, stride, start, block, keys);
+    if (dense_.empty()) {
       waiting_.insert(waiting_.end(), keys, keys + block);
-      looked_through_ = false;
-      if (waiting_.size() < std::min(kWaiting, std::max(kBlock, 2 * std::min(max_cells_, kWaiting)))) continue;
-      into_table();
-      continue;
-    }
-    for (std::size_t i = 0; i < block; ++i) {
-      if (i + kAhead < block && bits == bits_) fetch_place(keys[i + kAhead]);
-      std::uint64_t key = keys[i];
-      for (int b = bits; b > bits_; --b) key = coarser(key, d, b);  // bits were given up within this block
-      put(key, 1);
+      if (waiting_.size() < kWaiting) continue;
+      settle();
+      if (fits_densely()) make_dense();
+    } else if (dense_.size() <= max_cells_) {
+      for (std::size_t i = 0; i < block; ++i) ++dense_[keys[i]];
+    } else {
+      for (std::size_t i = 0; i < block; ++i) occupied_ += dense_[keys[i]]++ == 0;
+      fit();
     }
   }
+}
+
+// Merges the keys that wait with those that came before.
+void CellCounter::settle() {
+  if (waiting_.empty()) return;
+  sort_by_key(waiting_, bits_);
+  std::size_t size = 1;
+  for (std::size_t i = 1; i < waiting_.size(); ++i) size += waiting_[i] != waiting_[i - 1];
+  std::vector<Slot> slots(size, Slot{0, 0});
+  std::size_t at = 0;
+  std::uint64_t before = waiting_[0];
+  for (const std::uint64_t key : waiting_) {
+    at += key != before;
+    slots[at].key = before = key;
+    ++slots[at].count;
+  }
+  waiting_.clear();
+  take(slots);
+}
+
+// Cells of as many bits as there are here, in ascending order.
+void CellCounter::take(const std::vector<Slot>& slots) {
+  if (!dense_.empty()) {
+    for (const Slot& slot : slots) {
+      occupied_ += dense_[slot.key] == 0;
+      dense_[slot.key] += slot.count;
+    }
+  } else if (run_.empty()) {
+    run_ = slots;
+  } else {
+    std::vector<Slot> both(run_.size() + slots.size());
+    std::size_t i = 0, j = 0, at = 0;
+    while (i < run_.size() && j < slots.size()) {  // without branches: which is next cannot be guessed
+      const std::uint64_t key = std::min(run_[i].key, slots[j].key);
+      const bool here = run_[i].key == key, there = slots[j].key == key;
+      both[at++] = {key, (run_[i].count & -std::uint64_t{here}) + (slots[j].count & -std::uint64_t{there})};
+      i += here;
+      j += there;
+    }
+    while (i < run_.size()) both[at++] = run_[i++];
+    while (j < slots.size()) both[at++] = slots[j++];
+    both.resize(at);
+    run_.swap(both);
+  }
+  fit();
+}
+
+// Gives up bits until there are no more cells than allowed.
+void CellCounter::fit() {
+  if (!dense_.empty()) {
+    while (occupied_ > max_cells_) coarsen(bits_ - 1);
+  } else if (run_.size() > max_cells_) {
+    std::array<std::size_t, 65> differ{};
+    for (std::size_t i = 1; i < run_.size(); ++i) ++differ[static_cast<std::size_t>(std::bit_width(run_[i].key ^ run_[i - 1].key))];
+    coarsen(bits_that_fit(differ, bits_, max_cells_));
+  }
+}
+
+void CellCounter::coarsen(int bits) {
+  if (bits < 0) throw std::invalid_argument("a sketch cannot have fewer than no bits");
+  if (bits >= bits_) return;
+  const int shift = bits_ - bits;
+  bits_ = bits;
+  set_columns();
+  for (std::uint64_t& key : waiting_) key >>= shift;
+  std::size_t size = 0;
+  for (const Slot& slot : run_) {
+    const std::uint64_t key = slot.key >> shift;
+    if (size > 0 && run_[size - 1].key == key) {
+      run_[size - 1].count += slot.count;
+    } else {
+      run_[size++] = {key, slot.count};
+    }
+  }
+  run_.resize(size);
+  if (dense_.empty()) return;
+  occupied_ = 0;
+  for (std::size_t cell = 0; cell < dense_.size() >> shift; ++cell) {
+    const auto first = dense_.begin() + static_cast<std::ptrdiff_t>(cell << shift);
+    dense_[cell] = std::accumulate(first, first + (std::ptrdiff_t{1} << shift), std::uint64_t{0});
+    occupied_ += dense_[cell] != 0;
+  }
+  dense_.resize(dense_.size() >> shift);
+}
+
+bool CellCounter::fits_densely() const { return bits_ <= kDense && (std::size_t{1} << bits_) / 4 <= max_cells_; }
+
+void CellCounter::make_dense() {
+  if (!dense_.empty()) return;
+  settle();
+  const std::vector<Slot> slots = std::exchange(run_, {});
+  dense_.assign(std::size_t{1} << bits_, 0);
+  occupied_ = 0;
+  take(slots);
+  waiting_ = {};
+}
+
+int CellCounter::bits() {
+  settle();
+  return bits_;
+}
+
+std::size_t CellCounter::size() {
+  settle();
+  if (dense_.empty()) return run_.size();
+  return dense_.size() - static_cast<std::size_t>(std::count(dense_.begin(), dense_.end(), std::uint64_t{0}));
 }
 
 void CellCounter::add_cells(const std::uint64_t* keys, const std::uint64_t* counts, std::size_t size, int bits) {
-  std::vector<Slot> slots(size);
-  for (std::size_t i = 0; i < size; ++i) slots[i] = {keys[i], counts[i]};
-  if (bits < bits_) coarsen(bits);
-  into_table();
-  put_all(slots.data(), slots.size(), bits);
+  coarsen(bits);
+  settle();
+  const Reordered to_nested(bits, static_cast<int>(columns_.size()), false);
+  std::vector<Slot> slots;
+  slots.reserve(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    if (counts[i] > 0) slots.push_back({to_nested(keys[i]) >> (bits - bits_), counts[i]});
+  }
+  sort_by_key(slots, bits_);
+  std::size_t at = 0;
+  for (const Slot& slot : slots) {
+    if (at > 0 && slots[at - 1].key == slot.key) {
+      slots[at - 1].count += slot.count;
+    } else {
+      slots[at++] = slot;
+    }
+  }
+  slots.resize(at);
+  take(slots);
 }
 
 void CellCounter::absorb(CellCounter& other) {
-  if (held_ == Held::waiting && other.held_ == Held::waiting && bits_ == other.bits_) {
-    waiting_.insert(waiting_.end(), other.waiting_.begin(), other.waiting_.end());
-    other.waiting_ = {};
-    looked_through_ = false;
-    return;
-  }
-  other.look_through();
+  other.coarsen(bits_);
   coarsen(other.bits_);
-  into_table();
-  const std::vector<Slot> theirs = other.taken();
-  put_all(theirs.data(), theirs.size(), other.bits_);
+  if (!other.dense_.empty()) make_dense();  // which may leave fewer bits
+  other.coarsen(bits_);
+  for (std::size_t cell = 0; cell < other.dense_.size(); ++cell) dense_[cell] += other.dense_[cell];
+  if (!dense_.empty()) occupied_ = size();
+  take(other.run_);
+  other.coarsen(bits_);
+  waiting_.insert(waiting_.end(), other.waiting_.begin(), other.waiting_.end());
+  other.waiting_ = {};
+  other.run_ = {};
+  std::fill(other.dense_.begin(), other.dense_.end(), std::uint64_t{0});
+  other.occupied_ = 0;
+  if (!dense_.empty() || waiting_.size() >= kWaiting) settle();
 }
 
 void CellCounter::cells(std::vector<std::uint64_t>& keys, std::vector<std::uint64_t>& counts) {
-  look_through();
-  keys.reserve(used_);
-  counts.reserve(used_);
-  const auto emit = [&](std::uint64_t key, std::uint64_t count) {
-    keys.push_back(key);
-    counts.push_back(count);
-  };
-  if (held_ == Held::dense) {
+  settle();
+  const int d = static_cast<int>(columns_.size());
+  if (!dense_.empty()) {
+    const Reordered to_nested(bits_, d, false);
     for (std::size_t key = 0; key < dense_.size(); ++key) {
-      if (dense_[key] != 0) emit(key, dense_[key]);
+      if (const std::uint64_t count = dense_[to_nested(key)]; count != 0) {
+        keys.push_back(key);
+        counts.push_back(count);
+      }
     }
     return;
   }
-  if (held_ == Held::waiting) {
-    for (const std::uint64_t key : waiting_) {
-      if (keys.empty() || keys.back() != key) emit(key, 0);
-      ++counts.back();
-    }
-    return;
-  }
-  std::vector<Slot> found;
-  found.reserve(used_);
-  for (const Slot& slot : slots_) {
-    if (slot.count != 0) found.push_back(slot);
-  }
+  const Reordered to_name(bits_, d, true);
+  std::vector<Slot> found = run_;
+  for (Slot& slot : found) slot.key = to_name(slot.key);
   sort_by_key(found, bits_);
-  for (const Slot& slot : found) emit(slot.key, slot.count);
+  keys.reserve(found.size());
+  counts.reserve(found.size());
+  for (const Slot& slot : found) {
+    keys.push_back(slot.key);
+    counts.push_back(slot.count);
+  }
 }
 
 // --- bins of a column ---------------------------------------------------------------------------------------------------------------------------------
@@ -449,25 +428,23 @@ int BinCounter::bits_to_drop() const {
   for (const Bin& bin : bins_) {
     if (bin.count != 0) keys.push_back(bin.key);
   }
-  return std::max(dropped_, bits_to_drop(keys));
+  return bits_to_drop(keys);
 }
 
 int BinCounter::bits_to_drop(std::vector<std::uint64_t>& keys) const {
-  sort_by_key(keys, 64);
+  for (std::uint64_t& key : keys) key >>= dropped_;
+  sort_by_key(keys, 64 - dropped_);
   std::array<std::size_t, 65> differ{};  // neighbours by the first bit that differs
   for (std::size_t i = 1; i < keys.size(); ++i) ++differ[static_cast<std::size_t>(std::bit_width(keys[i] ^ keys[i - 1]))];
-  std::size_t bins = 1;
-  int kept = 0;
-  while (kept < 64 && bins + differ[static_cast<std::size_t>(64 - kept)] <= most_) bins += differ[static_cast<std::size_t>(64 - kept++)];
-  return 64 - kept;
+  return 64 - bits_that_fit(differ, 64 - dropped_, most_);
 }
 
 void BinCounter::add(const double* values, std::size_t size) {
   std::uint64_t points[kBlock];
-  if (used_ == 0 && size > most_) {  // sorting many says at once how many bits to drop
-    std::vector<std::uint64_t> keys(size);
-    std::transform(values, values + size, keys.begin(), ordered);
-    dropped_ = std::max(dropped_, bits_to_drop(keys));
+  if (used_ == 0 && size > most_) {  // sorting many says at once how many bits to drop at least
+    std::vector<std::uint64_t> keys(std::min(size, 2 * most_));
+    std::transform(values, values + keys.size(), keys.begin(), ordered);
+    dropped_ = bits_to_drop(keys);
   }
   for (std::size_t start = 0; start < size; start += kBlock) {
     const std::size_t block = std::min(kBlock, size - start);

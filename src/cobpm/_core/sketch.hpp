@@ -32,45 +32,44 @@ class CellCounter {
   void coarsen(int bits);
 
   int bits();
-  // The same without looking through rows that still wait: at least as many.
+  // At least as many, without looking through the rows that wait.
   int bits_so_far() const { return bits_; }
   std::size_t size();
   // Keys in ascending order, and their counts.
   void cells(std::vector<std::uint64_t>& keys, std::vector<std::uint64_t>& counts);
-  static std::uint64_t coarser(std::uint64_t key, int columns, int bits);  // the key with one bit less
 
  private:
   struct Slot {
     std::uint64_t key;
-    std::uint64_t count;  // 0: free
+    std::uint64_t count;
   };
-  // The first rows wait as keys: sorting many says at once how many bits will be left. Then a table takes them: an array with a place for each possible
-  // cell, if these are few, or else one with hashed places.
-  enum class Held { waiting, hashed, dense };
+  // A column as far as its bits go.
+  struct Used {
+    int bits;
+    std::vector<double> cuts;            // those that the bits tell apart
+    std::vector<std::uint64_t> nested;  // what an index adds to the nested key
+    double scale;                        // cells per unit where cuts are even; 0: search
+  };
 
   void set_columns();
-  void keys_of(const std::vector<const double*>& values, std::ptrdiff_t stride, std::size_t start, std::size_t rows, std::uint64_t* keys) const;
-  void look_through();
-  int bits_that_fit(std::vector<std::uint64_t> keys) const;
-  void into_table();
-  void rebuild(int bits);
-  bool fits_densely(int bits) const;
-  void put(std::uint64_t key, std::uint64_t count);
-  void put_all(const Slot* slots, std::size_t size, int from);
-  void fetch_place(std::uint64_t key) const;
-  void resize(std::size_t slots);
-  std::vector<Slot> taken();
+  void nested_keys(const std::vector<const double*>& values, std::ptrdiff_t stride, std::size_t start, std::size_t rows, std::uint64_t* keys) const;
+  void settle();
+  void take(const std::vector<Slot>& slots);
+  void fit();
+  void make_dense();
+  bool fits_densely() const;
 
   std::vector<GridColumn> columns_;
   int finest_, bits_;
-  std::size_t max_cells_, used_ = 0;
-  std::vector<int> column_bits_;
-  std::vector<std::vector<double>> cuts_;  // of each column, those that its bits tell apart
-  Held held_ = Held::waiting;
+  std::size_t max_cells_;
+  std::vector<Used> used_;
+  // Inside, keys are nested: the bits of different columns are put in the order in which they are halved, so that to give up a bit is to shift. New rows
+  // wait as keys until there are many, which are sorted and merged with those that came before. When a place for each possible cell takes
+  // little room, counts move there.
   std::vector<std::uint64_t> waiting_;
-  bool looked_through_ = true;  // those that wait are in order, and `used_` says how many differ
-  std::vector<Slot> slots_;
+  std::vector<Slot> run_;  // in ascending order
   std::vector<std::uint64_t> dense_;
+  std::size_t occupied_ = 0;  // of `dense_`
 };
 
 // How many values of a column share their leading bits, in ascending order of the values. Numbers give up as many of their last bits as leave at most `most` bins.
