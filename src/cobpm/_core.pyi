@@ -179,7 +179,9 @@ class BinCounter:
         """Count some values."""
     def bins(
         self,
-    ) -> tuple[int, NDArray[np.uint64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[
+        int, NDArray[np.uint64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]
+    ]:
         """Bits given up; leading bits, count, smallest and largest value of each bin, in order."""
 
 class Walk:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
 
@@ -104,10 +104,8 @@ def _alone(file: BinaryIO) -> Iterator[None]:
     except ImportError:  # Windows
         yield
         return
-    try:
+    with suppress(OSError):  # of a file system without locks
         fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
-    except OSError:  # a file system without locks
-        pass
     yield
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -171,7 +172,7 @@ def _widened(column: ColumnMap, reach: dict[float, float]) -> ColumnMap:
 class GridBuilder:
     """Looks at rows, piece by piece, and chooses the grid that a sketch counts on.
 
-    Builders of different pieces merge: `a + b` has seen the rows of both.
+    Builders of different pieces merge: `a + b` has seen the rows of both. Threads may share one.
 
     Args:
         columns: Names of the columns; None for those of the first piece.
@@ -183,21 +184,29 @@ class GridBuilder:
         self._missing = check_missing(missing, owner="GridBuilder")
         self._bins: list[Bins] = []
         self._held: list[FloatArray] = []
+        self._lock = RLock()
 
     def add(self, rows: Any) -> GridBuilder:
         """Look at some rows: an array or a data frame, of the same columns each time."""
-        values, self._columns, _ = as_chunk(
-            rows, self._columns, missing=self._missing, parameter="rows", owner="GridBuilder.add"
-        )
-        if len(values):
-            # A small piece may be the user's buffer, to be filled again.
-            self._held.append(values.copy() if len(values) < HELD_BACK else values)
-        if sum(map(len, self._held)) >= HELD_BACK:
-            self._count()
+        with self._lock:
+            values, self._columns, _ = as_chunk(
+                rows,
+                self._columns,
+                missing=self._missing,
+                parameter="rows",
+                owner="GridBuilder.add",
+            )
+            if len(values):
+                # A small piece may be the user's buffer, to be filled again.
+                self._held.append(values.copy() if len(values) < HELD_BACK else values)
+            if sum(map(len, self._held)) >= HELD_BACK:
+                self._count()
         return self
 
     def _count(self) -> None:
-        if self._held:
+        with self._lock:
+            if not self._held:
+                return
             rows = np.concatenate(self._held)
             self._held = []
             self._merge([Bins.of(np.ascontiguousarray(column)) for column in rows.T])
@@ -210,7 +219,11 @@ class GridBuilder:
     def __getstate__(self) -> dict[str, Any]:
         """Pickle what was counted, not the rows that wait for it."""
         self._count()
-        return self.__dict__
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Go on from what was counted."""
+        self.__dict__.update(state, _lock=RLock())
 
     def __add__(self, other: GridBuilder) -> GridBuilder:
         """What both have seen."""

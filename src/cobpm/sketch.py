@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Number
+from threading import RLock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -256,6 +257,8 @@ class Sketch:
 class SketchBuilder:
     """Counts rows that come piece by piece, in memory that does not grow with them.
 
+    Threads may share a builder: pieces are counted one after another.
+
     Args:
         grid: Where the cells lie: from `Grid.from_bounds`, `GridBuilder.grid`, or another sketch.
         max_cells: Most distinct cells in all sets together.
@@ -274,6 +277,7 @@ class SketchBuilder:
         self._bits = grid.finest  # fewer once cells came that have fewer
         self._counters: dict[str, _core.Counter] = {}
         self._aside: dict[str, tuple[int, int]] = {}  # rows beyond the grid, rows dropped
+        self._lock = RLock()
 
     def add(self, rows: Any, name: str = ROWS) -> SketchBuilder:
         """Count some rows, an array or a data frame, for the set of this name."""
@@ -288,8 +292,10 @@ class SketchBuilder:
         return self
 
     def _count(self, name: str, values: FloatArray, dropped: int) -> None:
-        self._counter(name).add_rows(np.ascontiguousarray(values))
-        self._set_aside(name, self.grid.beyond(values), dropped)
+        values, beyond = np.ascontiguousarray(values), self.grid.beyond(values)
+        with self._lock:
+            self._counter(name).add_rows(values)
+            self._set_aside(name, beyond, dropped)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the cells and their counts."""
@@ -325,6 +331,10 @@ class SketchBuilder:
 
     def sketch(self) -> Sketch:
         """What was counted so far."""
+        with self._lock:
+            return self._sketch()
+
+    def _sketch(self) -> Sketch:
         counters = self._counters
         bits = min([self._bits, *(counter.bits for counter in counters.values())])
         if sum(counter.size for counter in counters.values()) > self.max_cells:
