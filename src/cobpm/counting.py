@@ -7,9 +7,10 @@ of the pieces changes the sketch.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from os import PathLike, fspath
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -20,10 +21,10 @@ from cobpm.arrays import FloatArray
 from cobpm.domain import Domain
 from cobpm.grid import Grid
 from cobpm.grid_builder import MOST_BINS, Bins
-from cobpm.progress import Progress
-from cobpm.samples import InputError, Seen, bad_file, listed
+from cobpm.progress import Progress, shown
+from cobpm.samples import InputError, Seen, bad, bad_file, check_count, check_missing, listed
 from cobpm.sets import MOST_DROPPED, Choice
-from cobpm.sketch import MAX_CELLS, Counted, Sketch, SketchBuilder
+from cobpm.sketch import MAX_CELLS, ROWS, Counted, Sketch, SketchBuilder
 from cobpm.sketch_file import is_sketch
 from cobpm.streams import Piece, Stream, open_streams
 from cobpm.threads import thread_count
@@ -84,8 +85,66 @@ def sketch_streams(
         return found
     thought = next(iter(streams.values())).agreement.kinds
     kinds = zip(*(counter.kinds_of(thought) for counter in counters), strict=True)
-    domain = replace(chosen.domain, kinds=tuple(map(common_kind, kinds)))
-    return replace(found, grid=Grid(domain))
+    return replace(found, grid=chosen.holding(tuple(map(common_kind, kinds))))
+
+
+def sketch_paths(
+    files: Any,
+    *,
+    grid: Grid | None = None,
+    bounds: Any = None,
+    columns: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    max_cells: int = MAX_CELLS,
+    missing: str = "drop",
+    progress: bool | Progress = False,
+) -> tuple[Sketch, tuple[str, ...]]:
+    """What `Sketch.of_files` says; also what happened to the columns, in sentences."""
+    owner = "Sketch.of_files"
+    sets = _paths(files, owner)
+    max_cells = check_count(max_cells, parameter="max_cells", owner=owner)
+    missing = check_missing(missing, owner=owner)
+    columns, exclude = ((c,) if isinstance(c, str) else tuple(c) for c in (columns, exclude))
+    if grid is not None:
+        if not isinstance(grid, Grid):
+            way_out = "Grid.from_bounds makes one, and a sketch has one: sketch.grid."
+            raise bad("grid", owner, "be a Grid", Seen(type(grid).__name__), way_out)
+        for name, given in (("bounds", bounds), ("columns", columns), ("exclude", exclude)):
+            if given is not None and given != ():
+                seen = Seen("a grid as well")
+                rule = "be left out where a grid is given"
+                raise bad(name, owner, rule, seen, "It has its own.")
+        columns = grid.columns
+    with shown(progress) as told:
+        streams = open_streams(sets, Choice(columns, exclude, missing))
+        found = sketch_streams(
+            streams,
+            grid=grid,
+            bounds=None if isinstance(bounds, str) and bounds == "ranks" else bounds,
+            max_cells=max_cells,
+            missing=missing,
+            told=told or (lambda stage, fraction: None),
+        )
+    return found, next(iter(streams.values())).agreement.notices
+
+
+def _paths(files: Any, owner: str) -> dict[str, list[str]]:
+    """Paths by the names of the sets."""
+    named = dict(files) if isinstance(files, Mapping) else {ROWS: files}
+    found: dict[str, list[str]] = {}
+    for name, paths in named.items():
+        own = [paths] if isinstance(paths, str | PathLike) else paths
+        kinds = (str, PathLike)
+        if not isinstance(own, list | tuple) or not all(isinstance(one, kinds) for one in own):
+            seen = Seen(f"a {type(paths).__name__}")
+            raise bad("files", owner, "be paths of files or folders", seen)
+        if not own:
+            raise bad("files", owner, "be one file or more", Seen("none"))
+        found[str(name)] = [fspath(one) for one in own]
+    if not found or len(found) < len(named):
+        rule = "hold one set or more, with names that differ as text"
+        raise bad("files", owner, rule, Seen(f"the names {list(named)}"))
+    return found
 
 
 def sketch_files(

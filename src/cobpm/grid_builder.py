@@ -27,7 +27,8 @@ from cobpm.arrays import FloatArray, IntArray
 from cobpm.column_map import ColumnMap, by_ranks, fit_column
 from cobpm.domain import Domain
 from cobpm.grid import Grid
-from cobpm.samples import Seen, as_chunk, bad, check_missing
+from cobpm.samples import Chunk, Seen, as_chunk, bad, check_missing
+from cobpm.units import kinds_of_all
 
 MOST_BINS = 2**16  # of a column
 FEW_BINS = 2**10
@@ -184,24 +185,36 @@ class GridBuilder:
         self._missing = check_missing(missing, owner="GridBuilder")
         self._bins: list[Bins] = []
         self._held: list[FloatArray] = []
+        self._kinds: tuple[str, ...] | None = None  # of what was seen, if anything was
         self._lock = RLock()
 
     def add(self, rows: Any) -> GridBuilder:
         """Look at some rows: an array or a data frame, of the same columns each time."""
         with self._lock:
-            values, self._columns, _ = as_chunk(
+            chunk = as_chunk(
                 rows,
                 self._columns,
                 missing=self._missing,
                 parameter="rows",
                 owner="GridBuilder.add",
             )
-            if len(values):
-                # A small piece may be the user's buffer, to be filled again.
-                self._held.append(values.copy() if len(values) < HELD_BACK else values)
-            if sum(map(len, self._held)) >= HELD_BACK:
-                self._count()
+            self._see(chunk)
         return self
+
+    def _see(self, chunk: Chunk) -> None:
+        self._columns, values = chunk.columns, chunk.values
+        if len(values):
+            self._see_kinds(chunk.kinds)
+            # A small piece may be the user's buffer, to be filled again.
+            self._held.append(values.copy() if len(values) < HELD_BACK else values)
+        if sum(map(len, self._held)) >= HELD_BACK:
+            self._count()
+
+    def _see_kinds(self, kinds: tuple[str, ...]) -> None:
+        """Remember what the columns hold; nothing for numbers, as in `Domain`."""
+        assert self._columns is not None
+        before = kinds if self._kinds is None else self._kinds
+        self._kinds = kinds_of_all([before, kinds], len(self._columns))
 
     def _count(self) -> None:
         with self._lock:
@@ -237,6 +250,8 @@ class GridBuilder:
         for one in (self, other):
             one._count()
             found._merge(one._bins)
+            if one._kinds is not None:
+                found._see_kinds(one._kinds)
         return found
 
     def grid(self) -> Grid:
@@ -246,4 +261,5 @@ class GridBuilder:
             seen, way_out = Seen("no rows"), "Add rows, or use Grid.from_bounds."
             raise bad("rows", "GridBuilder", "have been added", seen, way_out)
         assert self._columns is not None
-        return Grid(Domain(self._columns, tuple(bins.fitted() for bins in self._bins)))
+        maps = tuple(bins.fitted() for bins in self._bins)
+        return Grid(Domain(self._columns, maps, kinds=self._kinds or ()))

@@ -9,7 +9,7 @@ many bits are left, never their order, the pieces they came in, or which set a r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Number
@@ -23,7 +23,9 @@ from cobpm import _core
 from cobpm.arrays import FloatArray
 from cobpm.grid import Grid
 from cobpm.grid_builder import GridBuilder
-from cobpm.samples import Seen, as_chunk, bad, check_count, check_missing
+from cobpm.progress import Progress
+from cobpm.samples import Chunk, Seen, as_chunk, bad, check_count, check_missing
+from cobpm.units import kinds_of_all
 
 MAX_CELLS = 1_000_000
 ROWS = "rows"  # what a set is called that was given no name
@@ -109,19 +111,61 @@ class Sketch:
                 max_cells=max_cells,
                 missing=missing,
             )
-        columns, tables = None if grid is None else grid.columns, {}
+        columns, chunks = None if grid is None else grid.columns, dict[str, Chunk]()
         for name, table in named.items():
-            values, columns, dropped = as_chunk(
+            chunks[name] = as_chunk(
                 table, columns, missing=missing, parameter=f"rows[{name!r}]", owner=owner
             )
-            tables[name] = values, dropped
+            columns = chunks[name].columns
         if grid is None:
-            assert columns is not None
-            grid = _chosen(columns, bounds, [values for values, _ in tables.values()])
+            grid = _chosen(list(chunks.values()), bounds)
         builder = SketchBuilder(grid, max_cells=max_cells)
-        for name, (values, dropped) in tables.items():
-            builder._count(name, values, dropped)
+        for name, chunk in chunks.items():
+            builder._count(name, chunk.values, chunk.dropped)
         return builder.sketch()
+
+    @classmethod
+    def of_files(
+        cls,
+        files: Any,
+        *,
+        grid: Grid | None = None,
+        bounds: Any = None,
+        columns: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        max_cells: int = MAX_CELLS,
+        missing: str = "drop",
+        progress: bool | Progress = False,
+    ) -> Sketch:
+        """Count the rows of files of any size, piece by piece, as `cobpm sketch` does.
+
+        Args:
+            files: The path of a file or of a folder of files, or a list of such: one set, called
+                "rows". A mapping from names to such, for several sets. Parquet, Feather, CSV, TSV
+                and JSON lines, the latter three gzipped or not.
+            grid: Where the cells lie; that of another sketch to merge or compare with it. None to
+                choose one: from `bounds`, or such that cells hold about equal numbers of rows, for
+                which files are read twice, or of more than four million rows of Parquet some parts.
+            bounds: Limits of the columns for a grid of equal cells; see `Grid.from_bounds`.
+            columns: Columns to use; those that hold numbers if there are none.
+            exclude: Columns to leave out.
+            max_cells: Most distinct cells in all sets together.
+            missing: "drop" to leave out rows with missing or infinite values and count how many
+                there were, "error" to refuse them.
+            progress: See `compare`.
+        """
+        from cobpm.counting import sketch_paths  # which counts with this module
+
+        return sketch_paths(
+            files,
+            grid=grid,
+            bounds=bounds,
+            columns=columns,
+            exclude=exclude,
+            max_cells=max_cells,
+            missing=missing,
+            progress=progress,
+        )[0]
 
     @classmethod
     def merge(cls, sketches: Iterable[Sketch]) -> Sketch:
@@ -281,14 +325,14 @@ class SketchBuilder:
 
     def add(self, rows: Any, name: str = ROWS) -> SketchBuilder:
         """Count some rows, an array or a data frame, for the set of this name."""
-        values, _, dropped = as_chunk(
+        chunk = as_chunk(
             rows,
             self.grid.columns,
             missing=self._missing,
             parameter="rows",
             owner="SketchBuilder.add",
         )
-        self._count(str(name), values, dropped)
+        self._count(str(name), chunk.values, chunk.dropped)
         return self
 
     def _count(self, name: str, values: FloatArray, dropped: int) -> None:
@@ -375,13 +419,15 @@ def needs_rows(bounds: Any) -> bool:
     return bounds is None or (isinstance(bounds, str) and bounds == "ranks")
 
 
-def _chosen(columns: tuple[str, ...], bounds: Any, tables: list[FloatArray]) -> Grid:
+def _chosen(chunks: list[Chunk], bounds: Any) -> Grid:
     """A grid for rows at hand."""
+    columns = chunks[0].columns
     if not needs_rows(bounds):
-        return Grid.from_bounds(columns, bounds)
+        kinds = kinds_of_all([chunk.kinds for chunk in chunks], len(columns))
+        return Grid.from_bounds(columns, bounds).holding(kinds)
     builder = GridBuilder(columns)
-    for values in tables:
-        builder.add(values)
+    for chunk in chunks:
+        builder._see(chunk)
     return builder.grid()
 
 
