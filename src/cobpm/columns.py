@@ -149,7 +149,9 @@ def as_numpy(array: Any, dtype: Any, missing: float) -> Any:
 def _floats(array: pa.ChunkedArray) -> FloatArray:
     import pyarrow as pa
 
-    chunks = array.cast(pa.float64(), safe=False).chunks
+    if array.type != pa.float64():  # or else Arrow would load all of its functions for nothing
+        array = array.cast(pa.float64(), safe=False)
+    chunks = array.chunks
     parts: list[FloatArray] = [as_numpy(part, np.float64, np.nan) for part in chunks]
     return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
 
