@@ -177,6 +177,8 @@ class BinCounter:
     def __init__(self, most: int, dropped: int = 0) -> None: ...
     def add(self, values: _Floats) -> None:
         """Count some values."""
+    def add_all(self, other: BinCounter) -> None:
+        """Count what another counter has counted, of no more bins than here."""
     def bins(
         self,
     ) -> tuple[

@@ -266,22 +266,15 @@ class _Looker:
         for counter, column in zip(self.counters, columns, strict=True):
             counter.add(column)
 
-    def bins(self) -> list[Bins]:
-        return [Bins(*counter.bins()) for counter in self.counters]
-
-
-def _merged(bins: list[Bins], more: list[Bins]) -> list[Bins]:
-    if not (bins and more):
-        return bins or more
-    return [one.merged(other) for one, other in zip(bins, more, strict=True)]
-
 
 def _grid_of(lookers: Iterable[_Looker], streams: Mapping[str, Stream]) -> Grid:
-    bins: list[Bins] = []
-    for looker in lookers:
-        bins = _merged(bins, looker.bins())
-    if not bins:
+    seen = [looker.counters for looker in lookers if looker.counters]
+    if not seen:
         raise InputError("No row of the files is without missing values.")
+    for others in seen[1:]:
+        for counter, other in zip(seen[0], others, strict=True):
+            counter.add_all(other)
+    bins = [Bins(*counter.bins()) for counter in seen[0]]
     for stream in streams.values():
         for k, ends in enumerate(stream.ends()):
             if ends is not None and not _within(ends, bins[k]):

@@ -97,7 +97,11 @@ def test_bins_do_not_depend_on_pieces(rows, most):
         parts = [Bins.of(piece, most) for piece in np.array_split(values, sizes)]
         for part in parts[1:]:
             parts[0] = parts[0].merged(part, most)
-        for other in (merged, parts[0]):
+        pair = [_core.BinCounter(most) for _ in range(2)]
+        for k, piece in enumerate(np.array_split(values, sizes)):
+            pair[k % 3 == 0].add(piece)
+        pair[0].add_all(pair[1])
+        for other in (merged, parts[0], Bins(*pair[0].bins())):
             assert other.dropped == whole.dropped
             for name in ("keys", "counts", "low", "high"):
                 np.testing.assert_array_equal(getattr(other, name), getattr(whole, name))

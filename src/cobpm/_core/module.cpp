@@ -404,6 +404,12 @@ class BinsOfColumn {
     counter_.add(values.data(), values.shape(0));
   }
 
+  void add_all(const BinsOfColumn& other) {
+    if (&other == this) throw std::invalid_argument("a counter cannot be added to itself");
+    nb::gil_scoped_release release;
+    counter_.add_all(other.counter_);
+  }
+
   nb::tuple bins() const {
     std::vector<std::uint64_t> keys;
     std::vector<std::int64_t> counts;
@@ -597,6 +603,7 @@ NB_MODULE(_core, m) {
   nb::class_<BinsOfColumn>(m, "BinCounter")
       .def(nb::init<std::size_t, int>(), "most"_a, "dropped"_a = 0)
       .def("add", &BinsOfColumn::add, "values"_a)
+      .def("add_all", &BinsOfColumn::add_all, "other"_a)
       .def("bins", &BinsOfColumn::bins);
   nb::class_<Walk>(m, "Walk")
       .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, In<double, Vector>, In<double, Vector>,

@@ -456,6 +456,13 @@ void BinCounter::add(const double* values, std::size_t size) {
   }
 }
 
+void BinCounter::add_all(const BinCounter& other) {
+  if (other.dropped_ > dropped_) rebuild(bins_.size(), other.dropped_);
+  for (const Bin& bin : other.bins_) {
+    if (bin.count != 0) put(bin);
+  }
+}
+
 std::vector<BinCounter::Bin> BinCounter::bins() const {
   std::vector<Bin> found;
   found.reserve(used_);

@@ -83,6 +83,8 @@ class BinCounter {
   BinCounter(std::size_t most, int dropped);
 
   void add(const double* values, std::size_t size);
+  // All that another counter of the same column has seen.
+  void add_all(const BinCounter& other);
   int dropped() const { return dropped_; }
   std::vector<Bin> bins() const;
   static std::uint64_t ordered(double value);  // whole numbers in the order of the floating-point ones
