@@ -344,3 +344,39 @@ def test_kinds_of_columns_stay_with_a_sketch(tmp_path):
         assert "." not in where
     mixed = GridBuilder().add(sets["a"]) + GridBuilder().add(sets["b"].astype({"day": "int64"}) / 2)
     assert mixed.grid().domain.kinds == ()
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.jsonl", "utf16.csv", "latin.csv"])
+def test_arrow_gets_files_and_buffers_of_its_own(name, monkeypatch):
+    """Its threads may hold Python's at exit, when nobody can let them go."""
+    text = "é,b\n" + "".join(f"{k}.5,{k % 7}\n" for k in range(3000))
+    if name == "a.jsonl":
+        text = "".join(f'{{"é": {k}.5, "b": {k % 7}}}\n' for k in range(3000))
+    encoding = {"utf16.csv": "utf-16", "latin.csv": "latin-1"}.get(name, "utf-8")
+    content = text.encode(encoding)
+    with open(name, "wb") as file:
+        file.write(gzip.compress(content) if name.endswith(".gz") else content)
+    seen = []
+
+    def watched(real):
+        def read(source, *arguments, **settings):
+            seen.append(source)
+            return real(source, *arguments, **settings)
+
+        return read
+
+    for module, function in (("csv", "read_csv"), ("csv", "open_csv"), ("json", "read_json")):
+        real = getattr(__import__(f"pyarrow.{module}", fromlist=[""]), function)
+        monkeypatch.setattr(f"pyarrow.{module}.{function}", watched(real))
+    assert from_files([name], Choice()).sizes == (3000,)
+    assert Sketch.of_files(name).sizes == (3000,)
+    assert len(seen) > 3
+    assert all(type(source).__module__ == "pyarrow.lib" for source in seen)
+
+
+def test_text_that_is_cut_off_inside_a_letter():
+    with open("a.csv", "wb") as file:
+        file.write("a,b\n1,2\n3,4\n".encode("utf-16")[:-1])
+    for read in (lambda: from_files(["a.csv"], Choice()), lambda: Sketch.of_files("a.csv")):
+        with pytest.raises(InputError, match="must be text in UTF-16"):
+            read()
