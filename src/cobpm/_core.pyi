@@ -157,6 +157,8 @@ class Counter:
         """Count the rows of a table given by its columns."""
     def add_cells(self, keys: NDArray[np.uint64], counts: NDArray[np.uint64], bits: int) -> None:
         """Count rows that were counted before, on the same grid, with this many bits."""
+    def absorb(self, other: Counter) -> None:
+        """Take over what another counter on the same grid counted; it is empty afterwards."""
     def coarsen(self, bits: int) -> None:
         """Give up bits until this many are left."""
     def cells(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -164,7 +166,25 @@ class Counter:
     @property
     def bits(self) -> int: ...
     @property
+    def bits_so_far(self) -> int:
+        """At least `bits`: rows that still wait were not looked through."""
+    @property
     def size(self) -> int: ...
+
+class BinCounter:
+    """Values of a column counted by their leading bits, of which at most so many are told apart."""
+
+    def __init__(self, most: int, dropped: int = 0) -> None: ...
+    def add(self, values: _Floats) -> None:
+        """Count some values."""
+    def add_all(self, other: BinCounter) -> None:
+        """Count what another counter has counted, of no more bins than here."""
+    def bins(
+        self,
+    ) -> tuple[
+        int, NDArray[np.uint64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]
+    ]:
+        """Bits given up; leading bits, count, smallest and largest value of each bin, in order."""
 
 class Walk:
     """A chain to look at move by move."""

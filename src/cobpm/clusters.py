@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from cobpm.arrays import FloatArray
 from cobpm.grid import Grid
 from cobpm.grid_builder import GridBuilder
-from cobpm.samples import InputError, Seen, as_chunk, as_group_chunk, bad, check_count
+from cobpm.samples import Chunk, InputError, Seen, as_chunk, as_group_chunk, bad, check_count
 from cobpm.sketch import MAX_CELLS, Sketch, SketchBuilder, needs_rows
+from cobpm.units import kinds_of_all
 
 TOGETHER = 8  # pieces that are merged in one step
 
@@ -53,17 +53,14 @@ class Source:
     missing: str = "error"
     groups: str | None = None
 
-    def read(
-        self, rows: Any, columns: Sequence[str] | None
-    ) -> tuple[dict[str, tuple[FloatArray, int]], tuple[str, ...]]:
-        """Check some rows: those of each set, how many were dropped; and the columns."""
+    def read(self, rows: Any, columns: Sequence[str] | None) -> tuple[dict[str, Chunk], Chunk]:
+        """Check some rows: those of each set, and all."""
         if self.groups is not None:
-            sets, columns = as_group_chunk(rows, self.groups, columns, owner=self.owner)
-            return {name: (values, 0) for name, values in sets.items()}, columns
-        values, columns, dropped = as_chunk(
+            return as_group_chunk(rows, self.groups, columns, owner=self.owner)
+        chunk = as_chunk(
             rows, columns, missing=self.missing, parameter=self.parameter, owner=self.owner
         )
-        return {self.name: (values, dropped)}, columns
+        return {self.name: chunk}, chunk
 
 
 def sketch(
@@ -125,21 +122,23 @@ def _sketch(
 ) -> Sketch:
     max_cells = check_count(max_cells, parameter="max_cells", owner=sources[0][0].owner)
     columns = None if grid is None else grid.columns
-    work, here = [], []  # pieces on the cluster, rows in memory
+    work, here, kinds = [], [], []  # pieces on the cluster, rows in memory
     for source, rows in sources:
         if is_collection(rows):
             empty, pieces = _pieces(rows, source.parameter, source.owner)
-            _, columns = source.read(empty, columns)
+            _, whole = source.read(empty, columns)
             work += [(source, where, piece) for where, piece in pieces]
         else:
-            sets, columns = source.read(rows, columns)
+            sets, whole = source.read(rows, columns)
             here.append(sets)
+        columns = whole.columns
+        kinds.append(whole.kinds)
     assert columns is not None
     if grid is None and needs_rows(bounds):
         looks = _run(look_at_piece, work, (columns,), merge_looks, together)
         grid = merge_looks(*(look(sets, columns) for sets in here), *looks).grid()
     elif grid is None:
-        grid = Grid.from_bounds(columns, bounds)
+        grid = Grid.from_bounds(columns, bounds).holding(kinds_of_all(kinds, len(columns)))
     counts = _run(count_piece, work, (grid, max_cells), merge_counts, together)
     return merge_counts(*(count(sets, grid, max_cells) for sets in here), *counts)
 
@@ -161,7 +160,7 @@ def notices(parameters: Sequence[str], *, looked: bool) -> tuple[str, ...]:
 
 # --- what the workers run ------------------------------------------------------------------------
 
-Sets = Mapping[str, tuple[FloatArray, int]]  # rows by name, and how many were dropped
+Sets = Mapping[str, Chunk]  # rows by the names of their sets
 
 
 def look_at_piece(piece: Any, source: Source, where: str, columns: tuple[str, ...]) -> GridBuilder:
@@ -174,8 +173,8 @@ def look_at_piece(piece: Any, source: Source, where: str, columns: tuple[str, ..
 def look(sets: Sets, columns: tuple[str, ...]) -> GridBuilder:
     """Have a builder look at some rows."""
     builder = GridBuilder(columns)
-    for values, _ in sets.values():
-        builder.add(values)
+    for chunk in sets.values():
+        builder._see(chunk)
     builder._count()  # the rows themselves stay here
     return builder
 
@@ -195,8 +194,8 @@ def count_piece(piece: Any, source: Source, where: str, grid: Grid, max_cells: i
 def count(sets: Sets, grid: Grid, max_cells: int) -> Sketch:
     """Sketch some rows."""
     builder = SketchBuilder(grid, max_cells=max_cells)
-    for name, (values, dropped) in sets.items():
-        builder._count(name, values, dropped)
+    for name, chunk in sets.items():
+        builder._count(name, chunk.values, chunk.dropped)
     return builder.sketch()
 
 

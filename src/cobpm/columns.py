@@ -122,7 +122,7 @@ def _holds_timestamps(name: str, values: FloatArray) -> bool:
 def encoded(array: pa.ChunkedArray) -> tuple[list[Any], IntArray]:
     """The distinct entries of a column, and which of them each row has; -1 for none."""
     found = array.dictionary_encode().unify_dictionaries()
-    codes = [_as_numpy(part.indices, np.int32, -1) for part in found.chunks]
+    codes = [as_numpy(part.indices, np.int32, -1) for part in found.chunks]
     return found.chunk(0).dictionary.to_pylist(), np.concatenate(codes)
 
 
@@ -135,7 +135,7 @@ def label(entry: Any) -> str | None:
     return f"{entry:.15g}" if isinstance(entry, float) else str(entry)
 
 
-def _as_numpy(array: Any, dtype: Any, missing: float) -> Any:
+def as_numpy(array: Any, dtype: Any, missing: float) -> Any:
     """One of Arrow's arrays, with a value for nulls. Its own `to_numpy` would load pandas."""
     validity, data = array.buffers()
     here = slice(array.offset, array.offset + len(array))
@@ -149,8 +149,10 @@ def _as_numpy(array: Any, dtype: Any, missing: float) -> Any:
 def _floats(array: pa.ChunkedArray) -> FloatArray:
     import pyarrow as pa
 
-    chunks = array.cast(pa.float64(), safe=False).chunks
-    parts: list[FloatArray] = [_as_numpy(part, np.float64, np.nan) for part in chunks]
+    if array.type != pa.float64():  # or else Arrow would load all of its functions for nothing
+        array = array.cast(pa.float64(), safe=False)
+    chunks = array.chunks
+    parts: list[FloatArray] = [as_numpy(part, np.float64, np.nan) for part in chunks]
     return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
 
 

@@ -7,22 +7,24 @@ of the pieces changes the sketch.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from os import PathLike, fspath
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
 
+from cobpm import _core
 from cobpm.arrays import FloatArray
 from cobpm.domain import Domain
 from cobpm.grid import Grid
-from cobpm.grid_builder import Bins
-from cobpm.progress import Progress
-from cobpm.samples import InputError, Seen, bad_file, listed
+from cobpm.grid_builder import MOST_BINS, Bins
+from cobpm.progress import Progress, shown
+from cobpm.samples import InputError, Seen, bad, bad_file, check_count, check_missing, listed
 from cobpm.sets import MOST_DROPPED, Choice
-from cobpm.sketch import MAX_CELLS, Counted, Sketch
+from cobpm.sketch import MAX_CELLS, ROWS, Counted, Sketch, SketchBuilder
 from cobpm.sketch_file import is_sketch
 from cobpm.streams import Piece, Stream, open_streams
 from cobpm.threads import thread_count
@@ -73,15 +75,76 @@ def sketch_streams(
     bits = [chosen.finest]
     counters = [_Counter(chosen, max_cells, missing, bits) for _ in range(thread_count())]
     _spread(streams, counters, _Counter.count, "counting", (share, 1.0), told, rows)
-    found = Sketch.merge([counter.sketch(tuple(streams)) for counter in counters])
+    builder = SketchBuilder(chosen, max_cells=max_cells)
+    for counter in counters:
+        counter.hand_over(builder, tuple(streams))
+    found = builder.sketch()
     for name, counted in found.sets.items():
         _check_dropped(name, counted)
     if grid is not None:
         return found
     thought = next(iter(streams.values())).agreement.kinds
     kinds = zip(*(counter.kinds_of(thought) for counter in counters), strict=True)
-    domain = replace(chosen.domain, kinds=tuple(map(common_kind, kinds)))
-    return replace(found, grid=Grid(domain))
+    return replace(found, grid=chosen.holding(tuple(map(common_kind, kinds))))
+
+
+def sketch_paths(
+    files: Any,
+    *,
+    grid: Grid | None = None,
+    bounds: Any = None,
+    columns: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    max_cells: int = MAX_CELLS,
+    missing: str = "drop",
+    progress: bool | Progress = False,
+) -> tuple[Sketch, tuple[str, ...]]:
+    """What `Sketch.of_files` says; also what happened to the columns, in sentences."""
+    owner = "Sketch.of_files"
+    sets = _paths(files, owner)
+    max_cells = check_count(max_cells, parameter="max_cells", owner=owner)
+    missing = check_missing(missing, owner=owner)
+    columns, exclude = ((c,) if isinstance(c, str) else tuple(c) for c in (columns, exclude))
+    if grid is not None:
+        if not isinstance(grid, Grid):
+            way_out = "Grid.from_bounds makes one, and a sketch has one: sketch.grid."
+            raise bad("grid", owner, "be a Grid", Seen(type(grid).__name__), way_out)
+        for name, given in (("bounds", bounds), ("columns", columns), ("exclude", exclude)):
+            if given is not None and given != ():
+                seen = Seen("a grid as well")
+                rule = "be left out where a grid is given"
+                raise bad(name, owner, rule, seen, "It has its own.")
+        columns = grid.columns
+    with shown(progress) as told:
+        streams = open_streams(sets, Choice(columns, exclude, missing))
+        found = sketch_streams(
+            streams,
+            grid=grid,
+            bounds=None if isinstance(bounds, str) and bounds == "ranks" else bounds,
+            max_cells=max_cells,
+            missing=missing,
+            told=told or (lambda stage, fraction: None),
+        )
+    return found, next(iter(streams.values())).agreement.notices
+
+
+def _paths(files: Any, owner: str) -> dict[str, list[str]]:
+    """Paths by the names of the sets."""
+    named = dict(files) if isinstance(files, Mapping) else {ROWS: files}
+    found: dict[str, list[str]] = {}
+    for name, paths in named.items():
+        own = [paths] if isinstance(paths, str | PathLike) else paths
+        kinds = (str, PathLike)
+        if not isinstance(own, list | tuple) or not all(isinstance(one, kinds) for one in own):
+            seen = Seen(f"a {type(paths).__name__}")
+            raise bad("files", owner, "be paths of files or folders", seen)
+        if not own:
+            raise bad("files", owner, "be one file or more", Seen("none"))
+        found[str(name)] = [fspath(one) for one in own]
+    if not found or len(found) < len(named):
+        rule = "hold one set or more, with names that differ as text"
+        raise bad("files", owner, rule, Seen(f"the names {list(named)}"))
+    return found
 
 
 def sketch_files(
@@ -192,27 +255,26 @@ class _Looker:
 
     def __init__(self, missing: str) -> None:
         self.missing = missing
-        self.bins: list[Bins] = []
+        self.counters: list[_core.BinCounter] = []
 
     def look(self, name: str, piece: Piece) -> None:
-        columns, _ = _complete(piece, self.missing)
+        columns, _, _ = _complete(piece, self.missing)
         if not len(columns[0]):
             return
-        self.bins = _merged(self.bins, [Bins.of(column) for column in columns])
-
-
-def _merged(bins: list[Bins], more: list[Bins]) -> list[Bins]:
-    if not (bins and more):
-        return bins or more
-    return [one.merged(other) for one, other in zip(bins, more, strict=True)]
+        if not self.counters:
+            self.counters = [_core.BinCounter(MOST_BINS) for _ in columns]
+        for counter, column in zip(self.counters, columns, strict=True):
+            counter.add(column)
 
 
 def _grid_of(lookers: Iterable[_Looker], streams: Mapping[str, Stream]) -> Grid:
-    bins: list[Bins] = []
-    for looker in lookers:
-        bins = _merged(bins, looker.bins)
-    if not bins:
+    seen = [looker.counters for looker in lookers if looker.counters]
+    if not seen:
         raise InputError("No row of the files is without missing values.")
+    for others in seen[1:]:
+        for counter, other in zip(seen[0], others, strict=True):
+            counter.add_all(other)
+    bins = [Bins(*counter.bins()) for counter in seen[0]]
     for stream in streams.values():
         for k, ends in enumerate(stream.ends()):
             if ends is not None and not _within(ends, bins[k]):
@@ -231,32 +293,34 @@ class _Counter:
     def __init__(self, grid: Grid, max_cells: int, missing: str, bits: list[int]) -> None:
         self.grid, self.max_cells, self.missing = grid, max_cells, missing
         self.bits = bits  # the fewest of any thread: no more will be left in the end
-        self.counters: dict[str, Any] = {}
+        self.counters: dict[str, _core.Counter] = {}
         self.aside: dict[str, tuple[int, int]] = {}
         self.broken = np.zeros((grid.d, 2), dtype=np.bool_)  # not whole, not full days
         maps = grid.domain.maps
         self.ends = [(column.low[0], column.high[-1]) for column in maps]
 
     def count(self, name: str, piece: Piece) -> None:
-        columns, dropped = _complete(piece, self.missing)
+        columns, ends, dropped = _complete(piece, self.missing)
         beyond = 0
         if len(columns[0]):
             if name not in self.counters:
-                self.counters[name] = self.grid.counter(None, self.max_cells)
-            self.counters[name].coarsen(self.bits[0])
-            self.counters[name].add_columns(columns)
-            self.bits[0] = min(self.bits[0], self.counters[name].bits)
-            beyond = self._beyond(columns)
+                self.counters[name] = self.grid.counter(self.bits[0], self.max_cells)
+            counter = self.counters[name]
+            if counter.bits_so_far > self.bits[0]:
+                counter.coarsen(self.bits[0])
+            counter.add_columns(columns)
+            self.bits[0] = min(self.bits[0], counter.bits_so_far)
+            beyond = self._beyond(columns, ends)
             self._look_at_kinds(piece.readings, columns)
         before = self.aside.get(name, (0, 0))
         self.aside[name] = before[0] + beyond, before[1] + dropped
 
-    def _beyond(self, columns: list[FloatArray]) -> int:
+    def _beyond(self, columns: list[FloatArray], ends: list[tuple[float, float]]) -> int:
         apart = None
-        for column, (low, high) in zip(columns, self.ends, strict=True):
-            if column.min() < low or column.max() > high:
-                own = (column < low) | (column > high)
-                apart = own if apart is None else apart | own
+        for column, own, (low, high) in zip(columns, ends, self.ends, strict=True):
+            if own[0] < low or own[1] > high:
+                there = (column < low) | (column > high)
+                apart = there if apart is None else apart | there
         return 0 if apart is None else int(np.count_nonzero(apart))
 
     def _look_at_kinds(self, kinds: tuple[str, ...], columns: list[FloatArray]) -> None:
@@ -274,27 +338,23 @@ class _Counter:
             for j, kind in enumerate(kinds)
         )
 
-    def sketch(self, names: tuple[str, ...]) -> Sketch:
-        nothing = np.empty(0, dtype=np.uint64)
-        bits = min([self.grid.finest, *(counter.bits for counter in self.counters.values())])
-        sets = {}
+    def hand_over(self, builder: SketchBuilder, names: tuple[str, ...]) -> None:
+        """Give all that was counted to what puts the threads together."""
         for name in names:
-            cells = nothing, nothing
-            if name in self.counters:
-                self.counters[name].coarsen(bits)
-                cells = self.counters[name].cells()
-            sets[name] = Counted(*cells, *self.aside.get(name, (0, 0)))
-        return Sketch(self.grid, bits, self.max_cells, sets)
+            counter = self.counters.get(name) or self.grid.counter(None, self.max_cells)
+            builder._absorb(name, counter, *self.aside.get(name, (0, 0)))
 
 
-def _complete(piece: Piece, missing: str) -> tuple[list[FloatArray], int]:
-    """The columns without rows that have gaps, and how many these are."""
+def _complete(
+    piece: Piece, missing: str
+) -> tuple[list[FloatArray], list[tuple[float, float]], int]:
+    """The columns without rows that have gaps, their ends, and how many such rows there were."""
     columns = piece.columns()
     if not len(columns[0]):
-        return columns, 0
-    ends = [end for column in columns for end in (column.min(), column.max())]
+        return columns, [], 0
+    ends = [(float(column.min()), float(column.max())) for column in columns]
     if np.isfinite(ends).all():
-        return columns, 0
+        return columns, ends, 0
     keep = np.logical_and.reduce([np.isfinite(column) for column in columns])
     dropped = len(keep) - int(np.count_nonzero(keep))
     if dropped and missing == "error":
@@ -302,7 +362,9 @@ def _complete(piece: Piece, missing: str) -> tuple[list[FloatArray], int]:
         seen = Seen(f"{dropped:,} rows with some in {', '.join(gaps[:4])}")
         way_out = "--missing drop leaves out rows with gaps."
         raise bad_file(piece.path, "have no missing or infinite values", seen, way_out)
-    return [column[keep] for column in columns], dropped
+    columns = [column[keep] for column in columns]
+    ends = [(float(c.min()), float(c.max())) for c in columns] if len(columns[0]) else []
+    return columns, ends, dropped
 
 
 def _gaps(column: FloatArray) -> bool:

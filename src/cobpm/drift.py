@@ -14,6 +14,8 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
+from functools import partial
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,8 +83,31 @@ class Step:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Step:
-        """A step from a line of a log, which may hold more."""
+        """A step from a line of a log, which may hold more.
+
+        Raises:
+            ValueError: If something is missing or of another kind.
+        """
+        for one in fields(cls):
+            if one.name not in record:
+                raise ValueError(f"it has no '{one.name}'")
+            if not _is_of(record[one.name], str(one.type)):
+                shown = repr(record[one.name])[:40]
+                raise ValueError(f"'{one.name}' cannot be {shown}")
         return cls(**{one.name: record[one.name] for one in fields(cls)})
+
+
+def _is_of(value: Any, kind: str) -> bool:
+    """Whether a value of JSON is of the kind that a step has there."""
+    if kind == "str":
+        return isinstance(value, str)
+    if kind.startswith("Mapping"):
+        return isinstance(value, dict)
+    if value is None:
+        return "None" in kind
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, int) and 0 <= value < 2**63 if kind == "int" else not isnan(value)
 
 
 @dataclass(frozen=True)
@@ -183,7 +208,9 @@ def monitor(
     threshold = _check_threshold(threshold)
     name = divergences.parse(divergence, OWNER).name
     given = _named(steps)
-    kept = DriftLog(None if log is None else check_output(log, parameter="log", owner=OWNER))
+    path = None if log is None else check_output(log, parameter="log", owner=OWNER)
+    kept = DriftLog(path, Step.from_record)
+    kept.records()  # a file that is no log is refused before any work
     settings: dict[str, Any] = {
         "divergence": name,
         "level": level,
@@ -201,7 +228,7 @@ def monitor(
         print_ = fingerprint(base)
         history = {
             one.step: one
-            for one in map(Step.from_record, kept.records())
+            for one in kept.records()
             if one.reference == print_ and one.settings == settings
         }
         found = []
@@ -216,10 +243,17 @@ def monitor(
                 stage = _Part(report, k, len(given), step)
                 sketch, _ = _sketch(STEP, rows, choice, base.grid, None, max_cells, stage)
                 known = _step(step, base, sketch, settings, print_, source, stage)
-                kept.append(asdict(known) | _judged(known, threshold))
+                line = asdict(known) | _judged(known, threshold)
+                known = kept.add(line, partial(_says_the_same, known)) or known
             history[step] = known
             found.append(known)
     return Drift(tuple(found), name, level, threshold, tuple(history.values()), notices)
+
+
+def _says_the_same(one: Step, other: Step) -> bool:
+    """Whether two steps were worked out from the same rows in the same way."""
+    what = ("step", "reference", "settings", "source")
+    return all(getattr(one, name) == getattr(other, name) for name in what)
 
 
 def _judged(one: Step, threshold: float | None) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Tables from files: CSV and its kin, JSON lines, Parquet, Arrow, NumPy; gzipped or not.
 
 What a file is follows from its first bytes, and from its name where these leave it open. PyArrow
-reads all but NumPy's formats. It is loaded when a file is read.
+reads all but NumPy's formats. It is loaded when a file is read. It is given buffers and files of
+its own, never Python's: its threads may hold these at exit, when they can no longer be let go.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import io
 import json
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,14 +165,12 @@ class Dialect:
     notices: tuple[str, ...]
 
     def options(self, block: int | None = None, **convert: Any) -> dict[str, Any]:
-        """What PyArrow's readers of CSV take."""
+        """What PyArrow's readers of CSV take, beside text in UTF-8."""
         from pyarrow import csv
 
         names = None if self.names is None else list(self.names)
         return {
-            "read_options": csv.ReadOptions(
-                column_names=names, encoding=self.encoding, block_size=block
-            ),
+            "read_options": csv.ReadOptions(column_names=names, block_size=block),
             "parse_options": csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             "convert_options": csv.ConvertOptions(
                 null_values=list(MISSING),
@@ -213,13 +212,27 @@ def _read_text(stream: BinaryIO, head: bytes, name: str, shown: str) -> Table:
     from pyarrow import csv
 
     dialect = dialect_of(head, name, shown)
+    text = stream.read()
+    if dialect.encoding != "utf-8":
+        text = "".join(decoded([text], dialect.encoding, shown)).encode()
     try:
-        found = csv.read_csv(stream, **dialect.options())
+        found = csv.read_csv(pa.BufferReader(text), **dialect.options())
     except pa.ArrowInvalid as error:
         raise parse_error(shown, str(error)) from None
     return named_table(
         shown, found.column_names, found.columns, dialect.notices, dialect.names is None
     )
+
+
+def decoded(pieces: Iterable[bytes], encoding: str, shown: str) -> Iterator[str]:
+    """The text of a file that comes in pieces."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        for piece in pieces:
+            yield decoder.decode(piece)
+        yield decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        raise bad_file(shown, f"be text in {encoding.upper()}", Seen("other bytes")) from None
 
 
 def _encoding(head: bytes) -> str:
@@ -336,7 +349,7 @@ def _read_json(stream: BinaryIO, shown: str) -> Table:
     text = stream.read()
     if text.lstrip()[:1] == b"{":
         try:
-            found = lines.read_json(io.BytesIO(text))
+            found = lines.read_json(pa.BufferReader(text))
             return named_table(shown, found.column_names, found.columns)
         except pa.ArrowInvalid:
             pass  # mixed types, or a line that is no JSON: Python's reader knows which

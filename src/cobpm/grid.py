@@ -12,7 +12,7 @@ look at the rows, or from ranks, which adapt to them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -90,6 +90,10 @@ class Grid:
     def bits_of(self, bits: int) -> tuple[int, ...]:
         """How many of the bits of a cell's name each column has."""
         return tuple(bits // self.d + (j < bits % self.d) for j in range(self.d))
+
+    def holding(self, kinds: tuple[str, ...]) -> Grid:
+        """The same cells of columns that hold values of these kinds; see `cobpm.units`."""
+        return Grid(replace(self.domain, kinds=kinds))
 
     def counter(self, bits: int | None = None, max_cells: int = 2**63 - 1) -> _core.Counter:
         """What counts rows on this grid."""

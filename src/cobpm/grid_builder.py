@@ -16,16 +16,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from threading import RLock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cobpm import _core
 from cobpm.arrays import FloatArray, IntArray
 from cobpm.column_map import ColumnMap, by_ranks, fit_column
 from cobpm.domain import Domain
 from cobpm.grid import Grid
-from cobpm.samples import Seen, as_chunk, bad, check_missing
+from cobpm.samples import Chunk, Seen, as_chunk, bad, check_missing
+from cobpm.units import kinds_of_all
 
 MOST_BINS = 2**16  # of a column
 FEW_BINS = 2**10
@@ -56,10 +59,9 @@ class Bins:
     @classmethod
     def of(cls, values: FloatArray, most: int = MOST_BINS) -> Bins:
         """Count the values of a column."""
-        points = np.sort(values) + 0.0  # minus zero becomes zero
-        return cls(0, _ordered_bits(points), np.ones(len(points), np.int64), points, points).joined(
-            most
-        )
+        counter = _core.BinCounter(most)
+        counter.add(values)
+        return cls(*counter.bins())
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle no more than is needed: a bin's smallest value has its leading bits."""
@@ -171,7 +173,7 @@ def _widened(column: ColumnMap, reach: dict[float, float]) -> ColumnMap:
 class GridBuilder:
     """Looks at rows, piece by piece, and chooses the grid that a sketch counts on.
 
-    Builders of different pieces merge: `a + b` has seen the rows of both.
+    Builders of different pieces merge: `a + b` has seen the rows of both. Threads may share one.
 
     Args:
         columns: Names of the columns; None for those of the first piece.
@@ -183,21 +185,41 @@ class GridBuilder:
         self._missing = check_missing(missing, owner="GridBuilder")
         self._bins: list[Bins] = []
         self._held: list[FloatArray] = []
+        self._kinds: tuple[str, ...] | None = None  # of what was seen, if anything was
+        self._lock = RLock()
 
     def add(self, rows: Any) -> GridBuilder:
         """Look at some rows: an array or a data frame, of the same columns each time."""
-        values, self._columns, _ = as_chunk(
-            rows, self._columns, missing=self._missing, parameter="rows", owner="GridBuilder.add"
-        )
+        with self._lock:
+            chunk = as_chunk(
+                rows,
+                self._columns,
+                missing=self._missing,
+                parameter="rows",
+                owner="GridBuilder.add",
+            )
+            self._see(chunk)
+        return self
+
+    def _see(self, chunk: Chunk) -> None:
+        self._columns, values = chunk.columns, chunk.values
         if len(values):
+            self._see_kinds(chunk.kinds)
             # A small piece may be the user's buffer, to be filled again.
             self._held.append(values.copy() if len(values) < HELD_BACK else values)
         if sum(map(len, self._held)) >= HELD_BACK:
             self._count()
-        return self
+
+    def _see_kinds(self, kinds: tuple[str, ...]) -> None:
+        """Remember what the columns hold; nothing for numbers, as in `Domain`."""
+        assert self._columns is not None
+        before = kinds if self._kinds is None else self._kinds
+        self._kinds = kinds_of_all([before, kinds], len(self._columns))
 
     def _count(self) -> None:
-        if self._held:
+        with self._lock:
+            if not self._held:
+                return
             rows = np.concatenate(self._held)
             self._held = []
             self._merge([Bins.of(np.ascontiguousarray(column)) for column in rows.T])
@@ -210,7 +232,11 @@ class GridBuilder:
     def __getstate__(self) -> dict[str, Any]:
         """Pickle what was counted, not the rows that wait for it."""
         self._count()
-        return self.__dict__
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Go on from what was counted."""
+        self.__dict__.update(state, _lock=RLock())
 
     def __add__(self, other: GridBuilder) -> GridBuilder:
         """What both have seen."""
@@ -224,6 +250,8 @@ class GridBuilder:
         for one in (self, other):
             one._count()
             found._merge(one._bins)
+            if one._kinds is not None:
+                found._see_kinds(one._kinds)
         return found
 
     def grid(self) -> Grid:
@@ -233,4 +261,5 @@ class GridBuilder:
             seen, way_out = Seen("no rows"), "Add rows, or use Grid.from_bounds."
             raise bad("rows", "GridBuilder", "have been added", seen, way_out)
         assert self._columns is not None
-        return Grid(Domain(self._columns, tuple(bins.fitted() for bins in self._bins)))
+        maps = tuple(bins.fitted() for bins in self._bins)
+        return Grid(Domain(self._columns, maps, kinds=self._kinds or ()))

@@ -13,13 +13,13 @@ import reprlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cobpm.arrays import FloatArray
-from cobpm.units import common_kind
+from cobpm.units import common_kind, row_numbers
 
 LARGEST_EXACT = 2**53  # from here on, float64 cannot tell neighbouring integers apart
 LARGEST_COUNT = 2**31 - 1  # products of two still fit into 64 bits
@@ -200,7 +200,7 @@ def as_groups(table: Any, groups: Any, *, owner: str) -> Samples:
 
 def as_group_chunk(
     rows: Any, groups: str, columns: Sequence[str] | None, *, owner: str
-) -> tuple[dict[str, FloatArray], tuple[str, ...]]:
+) -> tuple[dict[str, Chunk], Chunk]:
     """The same for some of the rows of a data frame that comes in pieces; a piece may be empty.
 
     Args:
@@ -210,12 +210,15 @@ def as_group_chunk(
         owner: The function that the user called, for messages.
 
     Returns:
-        The rows of each set by its name, and the names of the columns.
+        The rows of each set by its name, and all of them.
     """
     table, labels = _without_column(rows, groups, owner)
-    values, columns, _ = as_chunk(table, columns, missing="error", parameter="samples", owner=owner)
+    chunk = as_chunk(table, columns, missing="error", parameter="samples", owner=owner)
     _, members = _by_label(labels, owner)
-    return {str(label): values[chosen] for label, chosen in members.items()}, columns
+    sets = {
+        str(label): chunk._replace(values=chunk.values[chosen]) for label, chosen in members.items()
+    }
+    return sets, chunk
 
 
 def _by_label(labels: Iterable[Any], owner: str) -> tuple[list[Any], dict[Any, list[int]]]:
@@ -259,7 +262,7 @@ def _without_column(table: Any, name: str, owner: str) -> tuple[Any, list[Any]]:
 
 def as_points(points: Any, columns: Sequence[str], *, parameter: str, owner: str) -> FloatArray:
     """Check points at which a result is asked for; put their columns in the order of `columns`."""
-    table, other = _read(points, parameter, owner), "the fitted samples"
+    table, other = _read(points, parameter, owner, columns), "the fitted samples"
     made_up = tuple(columns) == _default_columns(len(columns))
     if table.columns is not None and not made_up:
         _check_same_names(table.columns, columns, other, parameter, owner)
@@ -268,9 +271,25 @@ def as_points(points: Any, columns: Sequence[str], *, parameter: str, owner: str
     return table.values
 
 
+class Chunk(NamedTuple):
+    """Some of the rows of a table.
+
+    Attributes:
+        values: The rows with their columns in order.
+        columns: Names of the columns.
+        dropped: Rows that were left out.
+        kinds: What the columns hold; empty if all hold numbers.
+    """
+
+    values: FloatArray
+    columns: tuple[str, ...]
+    dropped: int
+    kinds: tuple[str, ...]
+
+
 def as_chunk(
     rows: Any, columns: Sequence[str] | None, *, missing: str, parameter: str, owner: str
-) -> tuple[FloatArray, tuple[str, ...], int]:
+) -> Chunk:
     """Check some of the rows of a table that comes in pieces; a piece may be empty.
 
     Args:
@@ -280,12 +299,8 @@ def as_chunk(
             that have one.
         parameter: What the user calls the piece, for messages.
         owner: The function that the user called, for messages.
-
-    Returns:
-        The rows with their columns in order, the names of the columns, and the number of rows that
-        were left out.
     """
-    table, other = _read_table(rows, parameter, owner), "the rows before"
+    table, other = _read_table(rows, parameter, owner, columns or ()), "the rows before"
     own = table.columns or ((table.label,) if table.label else None)
     if columns is None:
         columns = own or _default_columns(table.values.shape[1])
@@ -300,8 +315,9 @@ def as_chunk(
         table = replace(table, values=table.values[whole]) if dropped else table
     _check_finite(table, parameter, owner)
     if table.columns is None or set(table.columns) != set(columns):
-        return table.values, tuple(columns), dropped
-    return _ordered(table, columns), tuple(columns), dropped
+        return Chunk(table.values, tuple(columns), dropped, table.kinds)
+    kinds = _common_kinds([table], tuple(columns))
+    return Chunk(_ordered(table, columns), tuple(columns), dropped, kinds)
 
 
 def check_missing(missing: Any, *, owner: str) -> str:
@@ -393,9 +409,9 @@ def _ordered(table: _Table, columns: Sequence[str]) -> FloatArray:
     return np.ascontiguousarray(table.values[:, [table.columns.index(name) for name in columns]])
 
 
-def _read(sample: Any, parameter: str, owner: str) -> _Table:
+def _read(sample: Any, parameter: str, owner: str, wanted: Iterable[str] = ()) -> _Table:
     """Turn one sample into a finite float64 matrix, with its column names if it has any."""
-    table = _read_table(sample, parameter, owner)
+    table = _read_table(sample, parameter, owner, wanted)
     if table.values.size == 0:
         seen = Seen("an empty sample ({} rows, {} columns)".format(*table.values.shape))
         way_out = "Check the filter or selection that produced it."
@@ -404,7 +420,7 @@ def _read(sample: Any, parameter: str, owner: str) -> _Table:
     return table
 
 
-def _read_table(sample: Any, parameter: str, owner: str) -> _Table:
+def _read_table(sample: Any, parameter: str, owner: str, wanted: Iterable[str] = ()) -> _Table:
     """The same for a sample that may be empty or have values that are not finite."""
     if isinstance(sample, np.ndarray | list | tuple | numbers.Number | str | bytes):
         return _read_array(sample, parameter, owner)
@@ -412,7 +428,7 @@ def _read_table(sample: Any, parameter: str, owner: str) -> _Table:
         seen = Seen(f"a sparse {type(sample).__name__}")
         way_out = f"Convert it first: {parameter}.toarray()."
         raise bad(parameter, owner, "be a dense array or a data frame", seen, way_out)
-    return _read_frame(sample, parameter, owner) or _read_array(sample, parameter, owner)
+    return _read_frame(sample, parameter, owner, wanted) or _read_array(sample, parameter, owner)
 
 
 def _read_array(sample: Any, parameter: str, owner: str) -> _Table:
@@ -500,8 +516,11 @@ def _check_finite(table: _Table, parameter: str, owner: str) -> None:
     raise bad(parameter, owner, "hold finite numbers only", seen, way_out)
 
 
-def _read_frame(sample: Any, parameter: str, owner: str) -> _Table | None:
-    """Read a data frame or series of any library that narwhals knows; None if it is neither."""
+def _read_frame(sample: Any, parameter: str, owner: str, wanted: Iterable[str]) -> _Table | None:
+    """Read a data frame or series of any library that narwhals knows; None if it is neither.
+
+    Row numbers are left out unless they are wanted.
+    """
     import narwhals as nw  # only here and below: most input is arrays, and imports take time
 
     try:
@@ -513,7 +532,7 @@ def _read_frame(sample: Any, parameter: str, owner: str) -> _Table | None:
         frame = sample  # with repeated column names; refused below
     if isinstance(frame, nw.Series):
         label = None if frame.name in (None, "") else str(frame.name)
-        names, series = [label or "c1"], [frame]
+        names, series, left_out = [label or "c1"], [frame], []
     else:
         names = [str(name) for name in frame.columns]
     if twice := repeated(names):
@@ -521,6 +540,10 @@ def _read_frame(sample: Any, parameter: str, owner: str) -> _Table | None:
         raise bad(parameter, owner, "have distinct column names", seen, "Rename or drop columns.")
     if isinstance(frame, nw.DataFrame):
         series = [frame.get_column(name) for name in frame.columns]
+        whole = {n: s.dtype.is_integer() for n, s in zip(names, series, strict=True)}
+        left_out = row_numbers(whole, wanted)
+        series = [s for n, s in zip(names, series, strict=True) if n not in left_out]
+        names = [name for name in names if name not in left_out]
 
     readable = (nw.Boolean, nw.Date, nw.Datetime, nw.Duration, nw.Object, nw.Unknown)
     wrong = [
@@ -533,7 +556,7 @@ def _read_frame(sample: Any, parameter: str, owner: str) -> _Table | None:
         raise bad(parameter, owner, "have numeric columns only", Seen(listed(wrong)), way_out)
 
     values = np.empty((len(frame), len(names)))
-    notices: list[str] = []
+    notices = [f"row numbers in {listed(left_out)} were left out."] if left_out else []
     for j, (name, column) in enumerate(zip(names, series, strict=True)):
         values[:, j], said = _read_column(column, f"column '{name}'", parameter, owner)
         notices += said

@@ -14,7 +14,7 @@ from cobpm.arrays import BoolArray, IntArray
 from cobpm.columns import Column, encoded, label, read_column
 from cobpm.files import STANDARD_INPUT, Table, read_table
 from cobpm.samples import InputError, Samples, Seen, bad, bad_file, listed
-from cobpm.units import common_kind
+from cobpm.units import common_kind, row_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -339,9 +339,19 @@ def _chosen(tables: Sequence[Table], choice: Choice, notices: list[str]) -> list
     if alone and not choice.columns:
         notices.append(f"Left out because not every file has {_them(alone)}: {listed(alone)}.")
     chosen = [name for name in choice.columns or everywhere if name not in choice.exclude]
+    whole = {name: all(_is_whole(table.columns[name]) for table in tables) for name in chosen}
+    if numbers := row_numbers(whole, choice.columns):
+        notices.append(f"Row numbers, left out: {listed(numbers)}.")
+        chosen = [name for name in chosen if name not in numbers]
     if not chosen:
         raise bad("exclude", "compare", "leave at least one column", Seen("none left"))
     return list(dict.fromkeys(chosen))
+
+
+def _is_whole(column: pa.ChunkedArray) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_integer(column.type))
 
 
 def _refuse_strangers(tables: Sequence[Table]) -> NoReturn:

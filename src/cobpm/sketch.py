@@ -9,10 +9,11 @@ many bits are left, never their order, the pieces they came in, or which set a r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Number
+from threading import RLock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,9 @@ from cobpm import _core
 from cobpm.arrays import FloatArray
 from cobpm.grid import Grid
 from cobpm.grid_builder import GridBuilder
-from cobpm.samples import Seen, as_chunk, bad, check_count, check_missing
+from cobpm.progress import Progress
+from cobpm.samples import Chunk, Seen, as_chunk, bad, check_count, check_missing
+from cobpm.units import kinds_of_all
 
 MAX_CELLS = 1_000_000
 ROWS = "rows"  # what a set is called that was given no name
@@ -108,19 +111,61 @@ class Sketch:
                 max_cells=max_cells,
                 missing=missing,
             )
-        columns, tables = None if grid is None else grid.columns, {}
+        columns, chunks = None if grid is None else grid.columns, dict[str, Chunk]()
         for name, table in named.items():
-            values, columns, dropped = as_chunk(
+            chunks[name] = as_chunk(
                 table, columns, missing=missing, parameter=f"rows[{name!r}]", owner=owner
             )
-            tables[name] = values, dropped
+            columns = chunks[name].columns
         if grid is None:
-            assert columns is not None
-            grid = _chosen(columns, bounds, [values for values, _ in tables.values()])
+            grid = _chosen(list(chunks.values()), bounds)
         builder = SketchBuilder(grid, max_cells=max_cells)
-        for name, (values, dropped) in tables.items():
-            builder._count(name, values, dropped)
+        for name, chunk in chunks.items():
+            builder._count(name, chunk.values, chunk.dropped)
         return builder.sketch()
+
+    @classmethod
+    def of_files(
+        cls,
+        files: Any,
+        *,
+        grid: Grid | None = None,
+        bounds: Any = None,
+        columns: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        max_cells: int = MAX_CELLS,
+        missing: str = "drop",
+        progress: bool | Progress = False,
+    ) -> Sketch:
+        """Count the rows of files of any size, piece by piece, as `cobpm sketch` does.
+
+        Args:
+            files: The path of a file or of a folder of files, or a list of such: one set, called
+                "rows". A mapping from names to such, for several sets. Parquet, Feather, CSV, TSV
+                and JSON lines, the latter three gzipped or not.
+            grid: Where the cells lie; that of another sketch to merge or compare with it. None to
+                choose one: from `bounds`, or such that cells hold about equal numbers of rows, for
+                which files are read twice, or of more than four million rows of Parquet some parts.
+            bounds: Limits of the columns for a grid of equal cells; see `Grid.from_bounds`.
+            columns: Columns to use; those that hold numbers if there are none.
+            exclude: Columns to leave out.
+            max_cells: Most distinct cells in all sets together.
+            missing: "drop" to leave out rows with missing or infinite values and count how many
+                there were, "error" to refuse them.
+            progress: See `compare`.
+        """
+        from cobpm.counting import sketch_paths  # which counts with this module
+
+        return sketch_paths(
+            files,
+            grid=grid,
+            bounds=bounds,
+            columns=columns,
+            exclude=exclude,
+            max_cells=max_cells,
+            missing=missing,
+            progress=progress,
+        )[0]
 
     @classmethod
     def merge(cls, sketches: Iterable[Sketch]) -> Sketch:
@@ -256,6 +301,8 @@ class Sketch:
 class SketchBuilder:
     """Counts rows that come piece by piece, in memory that does not grow with them.
 
+    Threads may share a builder: pieces are counted one after another.
+
     Args:
         grid: Where the cells lie: from `Grid.from_bounds`, `GridBuilder.grid`, or another sketch.
         max_cells: Most distinct cells in all sets together.
@@ -274,22 +321,25 @@ class SketchBuilder:
         self._bits = grid.finest  # fewer once cells came that have fewer
         self._counters: dict[str, _core.Counter] = {}
         self._aside: dict[str, tuple[int, int]] = {}  # rows beyond the grid, rows dropped
+        self._lock = RLock()
 
     def add(self, rows: Any, name: str = ROWS) -> SketchBuilder:
         """Count some rows, an array or a data frame, for the set of this name."""
-        values, _, dropped = as_chunk(
+        chunk = as_chunk(
             rows,
             self.grid.columns,
             missing=self._missing,
             parameter="rows",
             owner="SketchBuilder.add",
         )
-        self._count(str(name), values, dropped)
+        self._count(str(name), chunk.values, chunk.dropped)
         return self
 
     def _count(self, name: str, values: FloatArray, dropped: int) -> None:
-        self._counter(name).add_rows(np.ascontiguousarray(values))
-        self._set_aside(name, self.grid.beyond(values), dropped)
+        values, beyond = np.ascontiguousarray(values), self.grid.beyond(values)
+        with self._lock:
+            self._counter(name).add_rows(values)
+            self._set_aside(name, beyond, dropped)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the cells and their counts."""
@@ -300,6 +350,14 @@ class SketchBuilder:
             self._counter(name).add_cells(counted.keys, counted.counts, sketch.bits)
             self._set_aside(name, counted.beyond, counted.dropped)
         self._coarsen(sketch.bits)
+
+    def _absorb(self, name: str, counter: _core.Counter, beyond: int, dropped: int) -> None:
+        """Take over what was counted on this grid."""
+        if name in self._counters:
+            self._counters[name].absorb(counter)
+        else:
+            self._counters[name] = counter
+        self._set_aside(name, beyond, dropped)
 
     def _counter(self, name: str) -> _core.Counter:
         if name not in self._counters:
@@ -317,6 +375,10 @@ class SketchBuilder:
 
     def sketch(self) -> Sketch:
         """What was counted so far."""
+        with self._lock:
+            return self._sketch()
+
+    def _sketch(self) -> Sketch:
         counters = self._counters
         bits = min([self._bits, *(counter.bits for counter in counters.values())])
         if sum(counter.size for counter in counters.values()) > self.max_cells:
@@ -357,13 +419,15 @@ def needs_rows(bounds: Any) -> bool:
     return bounds is None or (isinstance(bounds, str) and bounds == "ranks")
 
 
-def _chosen(columns: tuple[str, ...], bounds: Any, tables: list[FloatArray]) -> Grid:
+def _chosen(chunks: list[Chunk], bounds: Any) -> Grid:
     """A grid for rows at hand."""
+    columns = chunks[0].columns
     if not needs_rows(bounds):
-        return Grid.from_bounds(columns, bounds)
+        kinds = kinds_of_all([chunk.kinds for chunk in chunks], len(columns))
+        return Grid.from_bounds(columns, bounds).holding(kinds)
     builder = GridBuilder(columns)
-    for values in tables:
-        builder.add(values)
+    for chunk in chunks:
+        builder._see(chunk)
     return builder.grid()
 
 

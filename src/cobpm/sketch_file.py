@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 import cobpm
 from cobpm.arrays import FloatArray
+from cobpm.columns import as_numpy
 from cobpm.domain import Domain
 from cobpm.grid import FINEST, Grid
 from cobpm.outputs import check_output, written_whole
@@ -56,7 +57,8 @@ def save(sketch: Sketch, path: Any) -> None:
     ).encode()
     grid = _packed(sketch.grid)
     which, keys, counts = _columns(sketch)
-    table = pa.table({"set": which, "cell": keys, "count": counts})
+    names = ["set", "cell", "count"]
+    table = pa.table([_as_arrow(column) for column in (which, keys, counts)], names)
     digest = _digest(about, grid, which, keys, counts)
     with (
         written_whole(target) as beside,
@@ -90,9 +92,8 @@ def load(path: Any) -> Sketch:
                 seen = Seen(f"format {about['format']} in '{source}'")
                 raise bad("path", OWNER, f"name a file of format {FORMAT}", seen, way_out)
             table = file.read(use_threads=False)
-        which, keys, counts = (
-            np.ascontiguousarray(table[name].to_numpy()) for name in ("set", "cell", "count")
-        )
+        types = {"set": np.uint16, "cell": np.uint64, "count": np.uint64}
+        which, keys, counts = (_as_numpy(table[name], kind) for name, kind in types.items())
         if _digest(kept[ABOUT], kept[GRID], which, keys, counts) != kept[DIGEST]:
             raise ValueError("its contents do not match their digest")
         return _rebuilt(about, _unpacked(kept[GRID]), keys, counts)
@@ -138,6 +139,22 @@ def _columns(
     none = np.empty(0, dtype=np.uint64)
     keys = np.concatenate([none, *(counted.keys for counted in sets)])
     return which, keys, np.concatenate([none, *(counted.counts for counted in sets)])
+
+
+def _as_arrow(column: NDArray[Any]) -> Any:
+    """A column for Arrow, whose own way would load pandas."""
+    import pyarrow as pa
+
+    kind = {"uint16": pa.uint16(), "uint64": pa.uint64()}[column.dtype.name]
+    return pa.Array.from_buffers(kind, len(column), [None, pa.py_buffer(column)])
+
+
+def _as_numpy(column: Any, dtype: Any) -> NDArray[Any]:
+    """The way back."""
+    if str(column.type) != np.dtype(dtype).name:
+        raise ValueError(f"a column of type {column.type}")
+    parts = [as_numpy(chunk, dtype, 0) for chunk in column.chunks]
+    return np.concatenate([np.empty(0, dtype), *parts])
 
 
 def _rebuilt(

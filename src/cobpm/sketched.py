@@ -156,7 +156,7 @@ class Sketched:
             counts = np.bincount(place, weights).astype(np.int64)  # exact: sums are below 2^53
             columns.append(quantile_points(values, values, counts))
         rows = np.ascontiguousarray(np.column_stack(columns))
-        return Samples(("pooled",), self.columns, (rows,))
+        return Samples(("pooled",), self.columns, (rows,), kinds=self.grid.domain.kinds)
 
     def encode(self, frame: Frame) -> Cells:
         """Put the cells on the grid of a frame."""

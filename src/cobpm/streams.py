@@ -7,12 +7,13 @@ The first rows of every file decide which columns are used and how they are read
 from __future__ import annotations
 
 import gzip
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isfinite
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from cobpm.arrays import FloatArray
@@ -22,6 +23,7 @@ from cobpm.files import (
     STANDARD_INPUT,
     Dialect,
     Table,
+    decoded,
     dialect_of,
     named_table,
     opened,
@@ -362,9 +364,8 @@ def _text(path: str, stream: BinaryIO, head: bytes, name: str) -> Source:
     begun = bytes_read.decode(dialect.encoding, errors="ignore").lstrip("\ufeff")
     if len(bytes_read) == FIRST_BYTES:
         begun = begun[: begun.rfind("\n") + 1] or begun
-    options = Dialect("utf-8", dialect.delimiter, dialect.decimal, dialect.names, ()).options()
     try:
-        first = csv.read_csv(io.BytesIO(begun.encode()), **options)
+        first = csv.read_csv(pa.BufferReader(begun.encode()), **dialect.options())
     except pa.ArrowInvalid as error:
         raise parse_error(path, str(error)) from None
     beginning = named_table(
@@ -406,16 +407,46 @@ def _text_rows(
     block = min(BLOCK, max(1 << 12, 16 * size * len(kinds)))
     options = dialect.options(block, include_columns=list(names), column_types=kept)
     try:
-        with opened(path) as (stream, _), csv.open_csv(stream, **options) as reader:
+        with (
+            _text_for_arrow(path, dialect.encoding) as (stream, position),
+            csv.open_csv(stream, **options) as reader,
+        ):
             for batch in reader:
                 done += len(batch)
                 for start in range(0, len(batch), size):
-                    yield batch.slice(start, size), _position(stream) / total
+                    yield batch.slice(start, size), min(position() / total, 1.0)
     except pa.ArrowInvalid as error:
         message = str(error).split("\n")[0]
         if "conversion error" not in message:
             raise parse_error(path, _with_place(message, done)) from None
         raise _changed(path, message, kept, done) from None
+
+
+@contextmanager
+def _text_for_arrow(path: str, encoding: str) -> Iterator[tuple[Any, Callable[[], int]]]:
+    """A file of text that Arrow reads in UTF-8 without Python, and how far it has been read."""
+    import pyarrow as pa
+
+    if encoding != "utf-8":
+        with opened(path) as (stream, _), TemporaryDirectory(prefix="cobpm-") as folder:
+            plain = Path(folder) / "text"
+            with plain.open("w", encoding="utf-8", newline="") as file:
+                for text in decoded(iter(partial(stream.read, BLOCK), b""), encoding, path):
+                    file.write(text)
+            with pa.OSFile(str(plain)) as source:
+                yield source, source.tell
+        return
+    with pa.OSFile(path) as source:
+        packed = source.read(2) == b"\x1f\x8b"
+        source.seek(0)
+        if not packed:
+            yield source, source.tell
+            return
+        try:
+            with pa.CompressedInputStream(source, "gzip") as unpacked:
+                yield unpacked, source.tell
+        except OSError as error:
+            raise EOFError(str(error).splitlines()[0][:120]) from None  # as Python's gzip does
 
 
 def _with_place(message: str, rows: int) -> str:
@@ -490,7 +521,7 @@ def _parsed(path: str, lines: bytes, schema: pa.Schema | None, before: int) -> p
         options = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     try:
         reading = json.ReadOptions(block_size=max(len(lines), 1))
-        return json.read_json(io.BytesIO(lines), reading, options)
+        return json.read_json(pa.BufferReader(lines), reading, options)
     except pa.ArrowInvalid as error:
         records_of(lines, path, before)  # says which line is no JSON at all
         message = str(error).removeprefix("JSON parse error: ").splitlines()[0][:120]

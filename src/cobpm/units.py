@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from math import ceil, floor, log10
 
@@ -11,6 +12,8 @@ KINDS = ("number", "integer", "boolean", "date", "moment")
 DATED = ("date", "moment")
 STEPS = {"integer": 1.0, "boolean": 1.0, "date": 86400.0}  # between the values of a kind
 LARGEST_WHOLE = 2.0**53
+# What pandas calls the row numbers that its `to_csv` put beside the columns.
+ROW_NUMBERS = re.compile(r"(Unnamed: 0(\.\d+)*)?")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -22,6 +25,30 @@ def common_kind(kinds: Iterable[str]) -> str:
     if found <= {"boolean", "integer"}:
         return "integer"
     return "moment" if found <= {"date", "moment"} else "number"
+
+
+def kinds_of_all(found: Sequence[tuple[str, ...]], d: int) -> tuple[str, ...]:
+    """The kinds of all columns of several tables, as a `Domain` has them: none for numbers."""
+    plain = ("number",) * d
+    kinds = tuple(map(common_kind, zip(*(own or plain for own in found), strict=True)))
+    return () if kinds == plain else kinds
+
+
+def row_numbers(whole: Mapping[str, bool], wanted: Iterable[str] = ()) -> list[str]:
+    """Columns that number the rows, which tells nothing about what is in them.
+
+    Args:
+        whole: Whether each column of a table holds whole numbers, by its name.
+        wanted: Columns that were asked for.
+
+    Returns:
+        Whole numbers under the names that pandas gives to what had none, unless there is nothing
+        else.
+    """
+    asked = set(wanted)
+    found = [n for n, is_whole in whole.items() if is_whole and ROW_NUMBERS.fullmatch(n)]
+    found = [name for name in found if name not in asked]
+    return found if len(found) < len(whole) else []
 
 
 def in_words(

@@ -7,6 +7,9 @@ import sys
 import time
 
 import pytest
+from click.testing import CliRunner
+
+from cobpm.cli import main
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 
@@ -79,3 +82,13 @@ main(["demo"])
     assert code in (1, 130)
     assert "Traceback" not in errors
     assert seconds < 10
+
+
+def test_an_interrupt_before_the_command_runs(monkeypatch):
+    def parse(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("click.Group.parse_args", parse)
+    done = CliRunner().invoke(main, ["merge", "a", "b", "-o", "c"])
+    assert done.exit_code == 130
+    assert "Interrupted." in done.stderr

@@ -174,3 +174,86 @@ def test_from_python(days):
     assert len(lines("a.jsonl")) == 2
     with pytest.raises(library.InputError, match="'steps' parameter"):
         library.monitor(reference, reference)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"estimate": "high"},
+        {"estimate": float("nan")},
+        {"low": None},
+        {"low": True},
+        {"rows": -3},
+        {"rows": 10**30},
+        {"rows": 1.5},
+        {"step": 7},
+        {"settings": []},
+        {"same_probability": "no"},
+        {"reference": None},
+    ],
+)
+def test_a_damaged_log_is_not_taken_for_drift(days, damage):
+    log = "--log", "drift.jsonl", "--threshold", 0.001
+    monitor(*days[:2], *log)
+    line = json.dumps(lines()[0] | damage).encode() + b"\n"
+    Path("drift.jsonl").write_bytes(line)
+    name = next(iter(damage))
+    refused(monitor(*days, *log), "drift.jsonl", "line 1", f"'{name}' cannot be")
+    assert Path("drift.jsonl").read_bytes() == line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\x00\xff\xfe\x80" * 99,
+        b"no log, and no end of a line",
+        b'{"step": "a"}\n',
+        b'{"step": "a"}',
+        b"[1, 2]\n",
+        b"null\n",
+        b"[" * 100_000 + b"\n",
+        b"9" * 9_999 + b"\n",
+        b'{"other": 1',
+    ],
+)
+def test_what_is_no_log_stays_as_it_is(days, text, worked):
+    Path("drift.jsonl").write_bytes(text)
+    refused(monitor(*days, "--log", "drift.jsonl"), "drift.jsonl", "line 1")
+    assert Path("drift.jsonl").read_bytes() == text
+    assert not worked
+
+
+def test_a_log_cut_off_anywhere_goes_on(days, worked):
+    log = "--log", "drift.jsonl"
+    well(monitor(*days[:3], *log))
+    whole = Path("drift.jsonl").read_bytes()
+    first = whole.index(b"\n") + 1
+    for end in (first + 1, first + 9, first + 30, len(whole) - 2):
+        Path("drift.jsonl").write_bytes(whole[:end])
+        well(monitor(*days[:3], *log))
+        assert [one["step"] for one in lines()] == ["day1", "day2"]
+
+
+def test_two_monitors_with_one_log_write_a_step_once(days, monkeypatch):
+    real, first = drift._step, []
+
+    def step(name, *arguments):
+        if not first:  # meanwhile, another monitor does the same work
+            first.append(name)
+            library.monitor(days[0], list(days[1:]), log="drift.jsonl")
+        return real(name, *arguments)
+
+    monkeypatch.setattr(drift, "_step", step)
+    found = library.monitor(days[0], list(days[1:]), log="drift.jsonl")
+    assert [one["step"] for one in lines()] == ["day1", "day2", "day3"]
+    assert [one.at for one in found.steps] == [one["at"] for one in lines()]
+
+
+def test_a_failure_is_no_alarm(days, monkeypatch):
+    def step(*arguments):
+        raise ValueError("a mistake of ours")
+
+    monkeypatch.setattr(drift, "_step", step)
+    done = monitor(*days, "--threshold", 0.2)
+    assert done.exit_code == 3
+    assert "a mistake of ours" in done.stderr

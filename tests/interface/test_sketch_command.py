@@ -143,3 +143,27 @@ def test_json_lines_too():
     sketched("a.jsonl", "a.cobpm")
     sketched(csv("a.csv", numbers()), "b.cobpm", "--grid", "a.cobpm")
     assert Sketch.load("a.cobpm").sizes == Sketch.load("b.cobpm").sizes
+
+
+def test_pictures_and_reports_of_sketches(two):
+    a = sketched(two[0], "last.cobpm")
+    b = sketched(two[1], "this.cobpm", "--grid", a)
+    for model in ("ratio", "paper"):
+        outputs = "--plot", f"{model}.png", "--report", f"{model}.html"
+        well(compare(a, b, *outputs, "--model", model, *QUICK))
+        assert Path(f"{model}.png").read_bytes().startswith(b"\x89PNG")
+        page = Path(f"{model}.html").read_text(encoding="utf-8")
+        assert "last" in page
+        assert "size" in page
+
+
+def test_sketches_are_written_and_read_without_pandas(two):
+    a = sketched(two[0], "last.cobpm")
+    script = (
+        "import sys; from cobpm.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        "assert 'pandas' not in sys.modules"
+    )
+    for command in (["sketch", two[1], "-o", "b", "--grid", a], ["merge", a, "b", "-o", "c"]):
+        subprocess.run([sys.executable, "-c", script, *command, "-q"], check=True)

@@ -1,6 +1,7 @@
 """Sketches: what they take, what they say, what they refuse."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -171,3 +172,20 @@ def test_more_rows_than_fit_into_32_bits():
     assert many.sizes == (200 * 2**24,)
     with pytest.raises(InputError, match=r"at most 4,294,967,295 rows together. Got 6,710,886,400"):
         cobpm.compare(many, many)
+
+
+def test_threads_may_share_a_builder():
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(400_000, 2))
+    grid = Grid.from_bounds(["a", "b"], (-5, 5))
+    pieces = np.array_split(rows, 200)
+    whole = Sketch.of(rows, grid=grid, max_cells=5_000)
+    for _ in range(3):
+        builder, looker = SketchBuilder(grid, max_cells=5_000), GridBuilder(["a", "b"])
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(builder.add, pieces))
+            list(pool.map(looker.add, pieces))
+            asked = [pool.submit(builder.sketch) for _ in range(16)]
+            assert all(one.result() == whole for one in asked)
+        assert builder.sketch() == whole
+        assert looker.grid() == GridBuilder(["a", "b"]).add(rows).grid()

@@ -4,15 +4,17 @@ import gzip
 import json
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from cobpm import counting
+import cobpm
+from cobpm import Grid, GridBuilder, SketchBuilder, counting
 from cobpm.counting import sketch_files, sketch_streams
 from cobpm.samples import InputError
-from cobpm.sets import Choice
+from cobpm.sets import Choice, from_files
 from cobpm.sketch import Sketch
 from cobpm.streams import are_large, files_in, open_streams
 
@@ -252,3 +254,129 @@ def test_large_is_what_does_not_fit(monkeypatch):
     monkeypatch.setattr("cobpm.streams.LARGE_ROWS", 9000)
     assert not are_large([path])
     assert are_large([path, path])
+
+
+def test_sketches_of_files_in_python(tmp_path):
+    table = pd.DataFrame({"a": np.arange(400) % 37 / 4, "b": np.arange(400) % 11})
+    (tmp_path / "parts").mkdir()
+    for k in range(4):
+        table[k * 100 : k * 100 + 100].to_parquet(tmp_path / "parts" / f"{k}.parquet")
+    table.to_csv(tmp_path / "all.csv")
+    whole = Sketch.of_files(tmp_path / "parts")
+    assert whole == Sketch.of(table)
+    assert whole == Sketch.of_files(str(tmp_path / "all.csv"))
+    assert whole.grid.domain.kinds == Sketch.of(table).grid.domain.kinds == ("number", "integer")
+    files = sorted((tmp_path / "parts").iterdir())
+    both = Sketch.of_files({"x": files[:2], "y": files[2:]}, grid=whole.grid)
+    assert both.select("x").rename("rows") + both.select("y").rename("rows") == whole
+    assert Sketch.of_files(files, columns="b", bounds=(0, 20)).columns == ("b",)
+    assert Sketch.of_files(files, exclude=["b"]).columns == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda path: Sketch.of_files([]), "one file or more"),
+        (lambda path: Sketch.of_files({}), "one set or more"),
+        (lambda path: Sketch.of_files(3), "paths of files"),
+        (lambda path: Sketch.of_files([path, None]), "paths of files"),
+        (lambda path: Sketch.of_files(path.with_name("none.csv")), "nothing there"),
+        (lambda path: Sketch.of_files(path, grid="a"), "be a Grid"),
+        (lambda path: Sketch.of_files(path, max_cells=0), "'max_cells'"),
+        (lambda path: Sketch.of_files(path, missing="keep"), "'missing'"),
+        (lambda path: Sketch.of_files(path, columns=["c"]), "'c'"),
+        (lambda path: Sketch.of_files(path, bounds=(2, 1)), "'bounds'"),
+        (
+            lambda path: Sketch.of_files(path, grid=Sketch.of_files(path).grid, columns=["a"]),
+            "left out where a grid is given",
+        ),
+    ],
+)
+def test_what_files_are_refused_in_python(tmp_path, call, message):
+    pd.DataFrame({"a": range(9), "b": range(9)}).to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(InputError, match=message):
+        call(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "Unnamed: 0.1"])
+def test_row_numbers_are_no_column(tmp_path, name):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({name: np.arange(300), "a": rng.random(300), "b": rng.random(300)})
+    plain = table[["a", "b"]]
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table.to_parquet(tmp_path / "a.parquet")
+    found = from_files([str(tmp_path / "a.csv"), str(tmp_path / "a.parquet")], Choice())
+    assert found.columns == ("a", "b")
+    assert any(note.startswith("Row numbers, left out") for note in found.notices)
+    whole = Sketch.of(plain)
+    assert Sketch.of(table) == whole
+    assert GridBuilder().add(table).grid() == whole.grid
+    assert SketchBuilder(whole.grid).add(table).sketch() == whole
+    assert Sketch.of_files(tmp_path / "a.csv") == Sketch.of_files(tmp_path / "a.parquet") == whole
+    post = cobpm.compare(table, plain, draws=20)
+    assert post.columns == ("a", "b")
+    assert "row numbers" in " ".join(post.notices)
+    # Those who ask get them, and whatever is no whole number is no row number.
+    assert Sketch.of_files(tmp_path / "a.csv", columns=[name, "a"]).columns == (name, "a")
+    assert SketchBuilder(Grid.from_bounds([name, "a", "b"], (0, 300))).add(table).sketch().cells
+    assert Sketch.of(table / 2).columns == (name, "a", "b")
+    assert Sketch.of(table[[name]]).columns == (name,)
+
+
+def test_kinds_of_columns_stay_with_a_sketch(tmp_path):
+    rng = np.random.default_rng(0)
+
+    def table(late):
+        days = pd.to_timedelta(rng.integers(0, 60 + 60 * late, 2000), unit="D")
+        day = pd.Timestamp("2026-01-01") + days
+        return pd.DataFrame({"day": day, "size": rng.poisson(4 + 3 * late, 2000)})
+
+    sets = {"a": table(0), "b": table(1)}
+    kinds = "moment", "integer"
+    bounds = {"day": (1.76e9, 1.79e9), "size": (0, 30)}
+    for sketch in (Sketch.of(sets), Sketch.of(sets, bounds=bounds)):
+        sketch.save(tmp_path / "a.cobpm")
+        kept = Sketch.load(tmp_path / "a.cobpm")
+        assert kept.grid.domain.kinds == sketch.grid.domain.kinds == kinds
+        post = cobpm.compare(kept.select("a"), kept.select("b"), draws=50, rng=1)
+        where = " ".join(post.regions()["where"])
+        assert "2026-0" in where
+        assert "." not in where
+    mixed = GridBuilder().add(sets["a"]) + GridBuilder().add(sets["b"].astype({"day": "int64"}) / 2)
+    assert mixed.grid().domain.kinds == ()
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.jsonl", "utf16.csv", "latin.csv"])
+def test_arrow_gets_files_and_buffers_of_its_own(name, monkeypatch):
+    """Its threads may hold Python's at exit, when nobody can let them go."""
+    text = "é,b\n" + "".join(f"{k}.5,{k % 7}\n" for k in range(3000))
+    if name == "a.jsonl":
+        text = "".join(f'{{"é": {k}.5, "b": {k % 7}}}\n' for k in range(3000))
+    encoding = {"utf16.csv": "utf-16", "latin.csv": "latin-1"}.get(name, "utf-8")
+    content = text.encode(encoding)
+    with open(name, "wb") as file:
+        file.write(gzip.compress(content) if name.endswith(".gz") else content)
+    seen = []
+
+    def watched(real):
+        def read(source, *arguments, **settings):
+            seen.append(source)
+            return real(source, *arguments, **settings)
+
+        return read
+
+    for module, function in (("csv", "read_csv"), ("csv", "open_csv"), ("json", "read_json")):
+        real = getattr(__import__(f"pyarrow.{module}", fromlist=[""]), function)
+        monkeypatch.setattr(f"pyarrow.{module}.{function}", watched(real))
+    assert from_files([name], Choice()).sizes == (3000,)
+    assert Sketch.of_files(name).sizes == (3000,)
+    assert len(seen) > 3
+    assert all(type(source).__module__ == "pyarrow.lib" for source in seen)
+
+
+def test_text_that_is_cut_off_inside_a_letter():
+    with open("a.csv", "wb") as file:
+        file.write("a,b\n1,2\n3,4\n".encode("utf-16")[:-1])
+    for read in (lambda: from_files(["a.csv"], Choice()), lambda: Sketch.of_files("a.csv")):
+        with pytest.raises(InputError, match="must be text in UTF-16"):
+            read()

@@ -360,16 +360,29 @@ class Counter {
     counter_.add_cells(keys.data(), counts.data(), keys.shape(0), bits);
   }
 
-  void coarsen(int bits) { counter_.coarsen(bits); }
+  void absorb(Counter& other) {
+    if (&other == this) throw std::invalid_argument("a counter cannot absorb itself");
+    nb::gil_scoped_release release;
+    counter_.absorb(other.counter_);
+  }
 
-  nb::tuple cells() const {
+  void coarsen(int bits) {
+    nb::gil_scoped_release release;
+    counter_.coarsen(bits);
+  }
+
+  nb::tuple cells() {
     std::vector<std::uint64_t> keys, counts;
-    counter_.cells(keys, counts);
+    {
+      nb::gil_scoped_release release;
+      counter_.cells(keys, counts);
+    }
     return nb::make_tuple(give(std::move(keys)), give(std::move(counts)));
   }
 
-  int bits() const { return counter_.bits(); }
-  std::size_t size() const { return counter_.size(); }
+  int bits() { return counter_.bits(); }
+  int bits_so_far() const { return counter_.bits_so_far(); }
+  std::size_t size() { return counter_.size(); }
 
  private:
   static std::vector<GridColumn> grid(const std::vector<In<double, Vector>>& cuts, const std::vector<bool>& even) {
@@ -379,6 +392,39 @@ class Counter {
     return columns;
   }
   CellCounter counter_;
+};
+
+// Values of a column counted by their leading bits, piece by piece.
+class BinsOfColumn {
+ public:
+  BinsOfColumn(std::size_t most, int dropped) : counter_(most, dropped) {}
+
+  void add(In<double, Vector> values) {
+    nb::gil_scoped_release release;
+    counter_.add(values.data(), values.shape(0));
+  }
+
+  void add_all(const BinsOfColumn& other) {
+    if (&other == this) throw std::invalid_argument("a counter cannot be added to itself");
+    nb::gil_scoped_release release;
+    counter_.add_all(other.counter_);
+  }
+
+  nb::tuple bins() const {
+    std::vector<std::uint64_t> keys;
+    std::vector<std::int64_t> counts;
+    std::vector<double> low, high;
+    for (const BinCounter::Bin& bin : counter_.bins()) {
+      keys.push_back(bin.key);
+      counts.push_back(static_cast<std::int64_t>(bin.count));
+      low.push_back(BinCounter::value(bin.low));
+      high.push_back(BinCounter::value(bin.high));
+    }
+    return nb::make_tuple(counter_.dropped(), give(std::move(keys)), give(std::move(counts)), give(std::move(low)), give(std::move(high)));
+  }
+
+ private:
+  BinCounter counter_;
 };
 
 // A chain to look at move by move.
@@ -573,10 +619,17 @@ NB_MODULE(_core, m) {
       .def("add_rows", &Counter::add_rows, "rows"_a)
       .def("add_columns", &Counter::add_columns, "columns"_a)
       .def("add_cells", &Counter::add_cells, "keys"_a, "counts"_a, "bits"_a)
+      .def("absorb", &Counter::absorb, "other"_a)
       .def("coarsen", &Counter::coarsen, "bits"_a)
       .def("cells", &Counter::cells)
       .def_prop_ro("bits", &Counter::bits)
+      .def_prop_ro("bits_so_far", &Counter::bits_so_far)
       .def_prop_ro("size", &Counter::size);
+  nb::class_<BinsOfColumn>(m, "BinCounter")
+      .def(nb::init<std::size_t, int>(), "most"_a, "dropped"_a = 0)
+      .def("add", &BinsOfColumn::add, "values"_a)
+      .def("add_all", &BinsOfColumn::add_all, "other"_a)
+      .def("bins", &BinsOfColumn::bins);
   nb::class_<Walk>(m, "Walk")
       .def(nb::init<In<std::uint64_t, Matrix>, In<std::uint16_t, Vector>, int, In<double, Vector>, In<double, Vector>,
                     const std::string&>(),

@@ -33,6 +33,14 @@ class BadInput(click.ClickException):
 class Commands(click.Group):
     """Commands whose errors end in a sentence and an exit code, never in a traceback."""
 
+    def make_context(self, *arguments: Any, **settings: Any) -> click.Context:
+        """Read the options."""
+        try:
+            return super().make_context(*arguments, **settings)
+        except KeyboardInterrupt:  # which click would end with the exit code of an alarm
+            click.echo("\nInterrupted.", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:

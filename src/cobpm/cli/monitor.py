@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import click
 
 from cobpm.cli.options import FILE, data_options, model_options, parse_bounds
+
+FAILED = 3
 
 
 @click.command()
@@ -45,9 +48,18 @@ def monitor(**given: Any) -> None:
       0  no interval of the steps named lies above the threshold
       1  at least one does
       2  something cannot be used; the message says what
+      3  something failed that should not have
     """
     given["bounds"] = parse_bounds(given["bounds"])
     from cobpm.cli.run_monitor import run
+    from cobpm.samples import InputError
 
-    if run(**given):
+    try:
+        above = run(**given)
+    except (click.ClickException, InputError, ImportError, OSError, MemoryError):
+        raise  # the message says what
+    except Exception as error:  # which would end with the code of an alarm
+        traceback.print_exc()
+        raise click.exceptions.Exit(FAILED) from error
+    if above:
         raise click.exceptions.Exit(1)

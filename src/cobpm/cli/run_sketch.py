@@ -7,13 +7,12 @@ from time import perf_counter
 from typing import Any
 
 from cobpm.cli.output import console, progress, say
-from cobpm.counting import check_same_grid, sketch_streams
+from cobpm.counting import check_same_grid, sketch_paths
 from cobpm.grid import Grid
 from cobpm.outputs import check_output
-from cobpm.samples import InputError, check_count
-from cobpm.sets import Choice
+from cobpm.samples import InputError
 from cobpm.sketch import Sketch
-from cobpm.streams import files_in, open_streams
+from cobpm.streams import files_in
 
 
 def run_sketch(
@@ -31,20 +30,23 @@ def run_sketch(
 ) -> None:
     """Count the rows of files; see the command's help."""
     target = _target(output, files_in(files))
-    max_cells = check_count(max_cells, parameter="max_cells", owner="sketch")
     began = perf_counter()
     chosen: Grid | None = None if grid is None else Sketch.load(grid).grid
-    if chosen is not None:
-        columns = chosen.columns
     with progress(quiet) as told:
-        streams = open_streams({name: files}, Choice(columns, exclude, missing))
-        found = sketch_streams(
-            streams, grid=chosen, bounds=bounds, max_cells=max_cells, missing=missing, told=told
+        found, notices = sketch_paths(
+            {name: files},
+            grid=chosen,
+            bounds=bounds,
+            columns=columns,
+            exclude=exclude,
+            max_cells=max_cells,
+            missing=missing,
+            progress=told,
         )
         told(f"writing {output}", 1.0)
         found.save(target)
     if not quiet:
-        _show(found, target, streams[name].agreement.notices, perf_counter() - began)
+        _show(found, target, notices, perf_counter() - began)
 
 
 def run_merge(*, files: tuple[str, ...], output: str, quiet: bool) -> None:
