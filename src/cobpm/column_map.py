@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Literal
 
@@ -177,6 +177,10 @@ class ColumnMap:
         starts = np.concatenate([self.edges[atoms], [1.0]])
         before = np.searchsorted(atoms, piece)  # how many atoms lie below
         return ends[before], starts[before]
+
+    def __getstate__(self) -> dict[str, object]:
+        """What a map is, for saving and sending, without what was worked out from it."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
     @cached_property
     def _is_atom(self) -> BoolArray:

@@ -88,3 +88,24 @@ def test_any_sizes(sizes, d, depth, heaviest, places, seed):
     if heaviest > 1:
         weights = tuple(rng.integers(1, rng.integers(2, heaviest + 1), n) for n in sizes)
     check(sets, depth, weights)
+
+
+@pytest.mark.parametrize("depth", [6, 9])
+def test_given_labels_of_very_unequal_sets(depth):
+    """Labels that are handed over have the evidence they have when they are the points' own."""
+    rng = np.random.default_rng(1)
+    rows = np.sort(rng.random((5000, 1)), axis=0)
+    model = RatioModel(1, (60, 4940))
+    labels = np.ones((8, 5000), dtype=np.uint16)
+    labels[0, :60] = 0  # all in a corner
+    for lane in range(1, 8):
+        labels[lane, rng.choice(5000, 60, replace=False)] = 0
+    given_labels = np.ascontiguousarray((labels == 0).T[np.newaxis].astype(np.uint32))
+    cells = cells_of([rows[:60], rows[60:]])
+    recursions = [
+        _core.Ratio(cells.codes, one, 2, depth, model.concentrations, STOP, 1) for one in labels
+    ]
+    found = recursions[0].given(given_labels, 1)
+    expected = [recursion.up(1) for recursion in recursions]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert expected[0] > max(expected[1:]) + 100

@@ -48,7 +48,7 @@ class Report:
             them.
         convergence: R-hat and effective draws, for engines that run chains.
         acceptance: Share of moves accepted, for engines that run chains.
-        frames: Names of the frames that the ratio model looked through.
+        frames: Names of the frames that the ratio model looked through with all points.
         frame_weights: How much each of them counts.
         warnings: Sentences for the user.
     """

@@ -65,7 +65,8 @@ def look(samples: Samples | Sketched, frames: Sequence[Frame], plan: Plan) -> li
     for number, frame in enumerate(frames):
         cells = encode(samples, frame)
         model = RatioModel(cells.d, samples.sizes)
-        depth = depth_for(cells, plan.max_regions // len(frames))
+        useful = most_halvings(cells, DEEPEST.get(cells.d, 5))
+        depth = growth.base(cells.d, depth_for(cells, plan.max_regions // len(frames)), useful)
         follow = plan.follow(f"frame {number + 1} of {len(frames)}")
         recursion = _core.Ratio(
             cells.codes,
