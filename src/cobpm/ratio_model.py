@@ -44,9 +44,6 @@ MANY_DELTAS = (0.02, 0.1, *DELTAS, 1e6)
 # Masses of many sets are read with less extreme ones: in a cell without points of a set, a tiny δ
 # would say that it never goes there, and KL would be all but infinite.
 MANY_READING_DELTAS = (0.25, *DELTAS)
-# So are those of two sets: partitions end where they find a ratio extreme, which favours cells that
-# are empty by chance. With ½ here too, divergences that look at the tails would be overestimated.
-READING_DELTAS = (1.0, 2.0, 8.0)
 STOP = 1 / 3
 # Prior odds that all sets share one distribution, for estimates: they are zero in the median where
 # the posterior odds are above one. Of more points, "no difference" means a smaller one. Without
@@ -55,7 +52,7 @@ SAME_ODDS, SAME_SIZE = 0.5, 400
 LARGE = 1e5  # argument of a Gamma function, from which on differences of its logarithm lose digits
 # Calibration of intervals, chosen on the tuning problems of the benchmarks: with fewer points
 # than this intervals hold the truth too often, with more not often enough.
-CALIBRATED_SIZE, CALIBRATED_POWER = 750, 0.35
+CALIBRATED_SIZE, CALIBRATED_POWER = 1500, 0.35
 # Of fewer points than these, estimates of large differences are much too small.
 FEW_POINTS, FEW_POWER = 200, 0.5
 
@@ -89,7 +86,7 @@ class RatioModel:
     def reading(self) -> FloatArray:
         """A_k of the law that masses are read with, once the partition is known."""
         if len(self.sizes) == 2:
-            return np.asarray(READING_DELTAS / self.shares.min())
+            return self.concentrations
         return len(self.sizes) * np.asarray(MANY_READING_DELTAS)
 
     @property
@@ -100,7 +97,7 @@ class RatioModel:
     def tails(self, level: float, points: int) -> tuple[float, float]:
         """Probabilities at the ends of an interval that is to hold the truth so often.
 
-        What a posterior interval leaves out, 1 − level, is multiplied by (750 / points)^0.35 down
+        What a posterior interval leaves out, 1 − level, is multiplied by (1500 / points)^0.35 down
         to 200 points. Of fewer, intervals grow again: by the factor for 200 and (points / 200)^0.5.
 
         Args:

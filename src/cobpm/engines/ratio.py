@@ -5,7 +5,7 @@ given that the space is cut at all, over L, that of a single leaf. Two questions
 
     do the sets differ?  by the Bayes factor, the mean of D/L over frames. One frame that sees a
                          difference is enough.
-    by how much?         if they do, estimates and draws average over frames with weights ∝ D^0.2:
+    by how much?         if they do, estimates and draws average over frames with weights ∝ D^0.1:
                          the evidence of one frame over another grows with the number of points, and
                          taken in full it would nearly always leave a single one.
 """
@@ -32,7 +32,7 @@ from cobpm.ratio_model import RatioModel
 from cobpm.samples import Samples
 from cobpm.sketched import Sketched, encode
 
-POWER = 0.2  # of the evidence, in a frame's weight
+POWER = 0.1  # of the evidence, in a frame's weight
 NEGLIGIBLE = 1e-4  # probability of reaching a region, below which it counts as a leaf
 RARELY_CUT = 1e-6  # probability of a cut, below which the regions after it are not worth finding
 DEEPEST = {1: 12, 2: 11, 3: 10, 4: 8, 5: 7, 6: 6, 7: 6}  # halvings, by columns; 5 for more columns
