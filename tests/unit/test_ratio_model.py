@@ -72,6 +72,13 @@ def test_concentrations():
         assert model.least_pseudo_count == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "odds"), [((100, 100), 0.5), ((200, 9000), 0.5), ((2000, 2000), 0.05)]
+)
+def test_prior_odds_of_one_distribution(sizes, odds):
+    assert math.exp(RatioModel(2, sizes).log_same_odds) == pytest.approx(odds)
+
+
 def test_weights_of_components():
     model = RatioModel(1, (30, 20))
     weights = model.weights(COUNTS[2])
