@@ -57,7 +57,7 @@ def test_little_data_settles_nothing():
 
 def test_nothing_found():
     told = verdict(cobpm.compare(np.arange(5000.0), np.arange(5000.0), rng=1))
-    assert (told.kind, told.distance) == ("same", 0.0)
+    assert (told.kind, told.total_variation) == ("same", 0.0)
     assert told.interval.high < NEGLIGIBLE
     assert "no proof that they are the same, but nothing was found" in told.sentence
     assert "a value is from" in told.sentence
