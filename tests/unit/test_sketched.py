@@ -278,3 +278,18 @@ def test_more_rows_than_labels_can_be_drawn_for():
         cobpm.test(many, a)
     post = cobpm.compare(many, many.rename("again"), rng=0, draws=50)
     assert post.estimate("tv") < 1e-4
+
+
+@pytest.mark.parametrize("doublings", [26, 28])  # 0.7 and 2.7 billion rows of both sets
+def test_billions_of_rows(doublings):
+    """Evidence of so many rows does not fit into an exponent of 32 bits."""
+    grid = Grid.from_bounds(["v"], (0, 1))
+    apart = [
+        Sketch.of(np.linspace(*ends, 5)[:, None], grid=grid) for ends in ((0, 0.4), (0.6, 0.99))
+    ]
+    for _ in range(doublings):
+        apart = [one + one for one in apart]
+    post = cobpm.compare(*apart, rng=1, draws=200)
+    assert post.model.sizes == (5 * 2**doublings,) * 2
+    assert post.estimate("tv") > 0.99
+    assert post.same_probability() < 1e-6
