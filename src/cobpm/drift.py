@@ -366,8 +366,7 @@ def _step(
             progress=told,
         )
     one = divergences.parse(settings["divergence"], OWNER)
-    exists = one.mean_exists(post.model.least_pseudo_count)
-    read_out = post.read_out_of(one) if exists else "median"
+    read_out = post.read_out_of(one)
     low, high = post.interval(one, settings["level"])
     has_place = post.log_bayes_factor is not None
     counted = sketch.sets[STEP]

@@ -129,10 +129,14 @@ class Posterior:
         return self.frames[0].domain
 
     def read_out_of(self, divergence: Divergence) -> str:
-        """What `estimate` takes if it is not told: "mean", "median" or "plug"."""
-        return default_read_out(
-            "paper" if isinstance(self.model, PaperModel) else "ratio", divergence
-        )
+        """What to show: "mean", "median" or "plug"; not a mean that does not exist."""
+        chosen = default_read_out(self._kind, divergence)
+        exists = divergence.mean_exists(self.model.least_pseudo_count)
+        return "median" if chosen == "mean" and not exists else chosen
+
+    @property
+    def _kind(self) -> str:
+        return "paper" if isinstance(self.model, PaperModel) else "ratio"
 
     def tails(self, level: float, first: int, second: int) -> tuple[float, float]:
         """Probabilities at the ends of an interval for two sets, given by their numbers."""
@@ -180,7 +184,7 @@ class Posterior:
                 "plug" for orders above 1 and "median" for all else; "mean" with the paper's.
         """
         chosen = divergences.parse(divergence, "estimate")
-        read_out = read_out if read_out is not None else self.read_out_of(chosen)
+        read_out = default_read_out(self._kind, chosen) if read_out is None else read_out
         check_choice(read_out, READ_OUTS, parameter="read_out", owner="estimate")
         i, j = self._pair(first, second, "estimate")
         if read_out == "median":

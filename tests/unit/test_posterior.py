@@ -191,3 +191,19 @@ def test_masses_stay_positive():
     )
     masses = draw_masses(partitions, PaperModel(1e-3, 2.0, 1, (1_000_000,)), 0)
     assert (masses > 0).all()
+
+
+@pytest.mark.parametrize("name", ["chi2", "renyi:2", "kl"])
+@pytest.mark.parametrize("model", ["ratio", "paper"])
+def test_what_is_shown_exists(model, name):
+    """The command line and the monitor read off what `estimate` does, but never refuse."""
+    x, y = np.random.default_rng(4).random((2, 80, 1)) ** [[[1.0]], [[1.5]]]
+    post = cobpm.compare(x, y, rng=1, draws=100, model=model)
+    shown = post.read_out_of(divergences.parse(name, "test"))
+    assert np.isfinite(post.estimate(name, read_out=shown))
+    if (model, name) == ("paper", "chi2"):
+        assert shown == "median"
+        with pytest.raises(cobpm.InputError, match="does not exist"):
+            post.estimate(name)
+    else:
+        assert post.estimate(name) == post.estimate(name, read_out=shown)

@@ -44,9 +44,8 @@ class Row:
 
     @classmethod
     def of(cls, post: Posterior, one: Divergence, level: float) -> Row:
-        """Read a divergence off, by its median if its mean does not exist."""
-        exists = one.mean_exists(post.model.least_pseudo_count)
-        read_out = post.read_out_of(one) if exists else "median"
+        """Read a divergence off."""
+        read_out = post.read_out_of(one)
         estimate = post.estimate(one, read_out=read_out)
         return cls(one.name, one.label, read_out, estimate, *post.interval(one, level))
 
