@@ -34,7 +34,6 @@ from cobpm.experiments.framework import Result, Settings
 from cobpm.partitions import Partitions
 
 BETA = stats.beta(3, 5)
-PAPERS_SIZES = simulation.SIZES  # before a fixture makes them small
 OURS = ("illustrations", "table1", "sanity", "one-dim", "three-dim", "table2")
 
 
@@ -51,7 +50,7 @@ def small():
         patch.setattr(sanity, "SIZE", 150)
         patch.setattr(table2, "SIZE", 40)
         settings = Settings(quick=True)
-        yield {name: framework.load(name).run(settings, silent) for name in OURS}
+        return {name: framework.load(name).run(settings, silent) for name in OURS}
 
 
 # --- laws --------------------------------------------------------------------------------------
@@ -409,7 +408,7 @@ def test_settings_are_the_papers():
     """What its text says, word by word, of sizes and numbers of draws."""
     assert (fits.KEPT, fits.BURN_IN) == (3000, 5000)
     assert fits.KEPT + fits.BURN_IN == 8000
-    assert PAPERS_SIZES == (50, 250, 1250)
+    assert simulation.SIZES == (50, 250, 1250)
     assert (sanity.SIZE, table2.SIZE) == (1000, 500)
     assert table2.DELTAS == (0.5, 0.6, 0.7, 0.8)
     assert (comparison.SIZES[0], comparison.SIZES[-1]) == (50, 5000)
