@@ -92,7 +92,7 @@ class Grid:
         return tuple(bits // self.d + (j < bits % self.d) for j in range(self.d))
 
     def holding(self, kinds: tuple[str, ...]) -> Grid:
-        """The same cells of columns that hold values of these kinds; see `cobpm.units`."""
+        """The same cells of columns that hold values of these kinds, dates for instance."""
         return Grid(replace(self.domain, kinds=kinds))
 
     def counter(self, bits: int | None = None, max_cells: int = 2**63 - 1) -> _core.Counter:
