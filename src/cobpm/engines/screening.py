@@ -50,8 +50,8 @@ def chosen(
     views = ratio.look(few, fit_frames(few, names, bounds), plan)
     found = np.array([view.log_differs for view in views])
     grown = min(n / k for n, k in zip(samples.sizes, quotas, strict=True))
-    # Gaps grow faster than the square root of the rows. Those
-    # of a sample are off by less than the root of the evidence itself.
+    # Gaps grow faster than the square root of the rows. Those of a sample are off by less than the
+    # root of the evidence itself.
     gaps = found.max() - found - np.sqrt(max(found.max(), 0.0))
     behind = ratio.POWER * gaps * np.sqrt(grown)
     kept = {name for name, gap in zip(names, behind, strict=True) if gap < BEHIND}
